@@ -1,0 +1,69 @@
+"""See inside a TileLang GPU kernel, in the notebook where it was written.
+
+``from tltrace_nb import trace`` is the whole surface for kernel authors. Nothing heavy is imported here: TileLang, torch,
+pandas, plotly and anywidget are loaded when first used, so a saved trace opens where only pandas is installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tltrace_nb._version import __version__
+from tltrace_nb.core.api import trace
+
+if TYPE_CHECKING:
+    from tltrace_nb.core.errors import TraceError
+    from tltrace_nb.core.markers import AnnoToken, RangeScope, close_range, open_range
+    from tltrace_nb.core.rows import FlowEdge, Instant, Slice, compute_flows
+    from tltrace_nb.core.sites import EventKind
+    from tltrace_nb.core.trace import Trace, load
+
+_HOME = {
+    "AnnoToken": "core.markers",
+    "EventKind": "core.sites",
+    "FlowEdge": "core.rows",
+    "Instant": "core.rows",
+    "RangeScope": "core.markers",
+    "Slice": "core.rows",
+    "Trace": "core.trace",
+    "TraceError": "core.errors",
+    "close_range": "core.markers",
+    "compute_flows": "core.rows",
+    "load": "core.trace",
+    "open_range": "core.markers",
+}
+
+__all__ = [
+    "AnnoToken",
+    "EventKind",
+    "FlowEdge",
+    "Instant",
+    "RangeScope",
+    "Slice",
+    "Trace",
+    "TraceError",
+    "__version__",
+    "close_range",
+    "compute_flows",
+    "load",
+    "open_range",
+    "trace",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"tltrace_nb.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'tltrace_nb' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext tltrace_nb``: register the magics."""
+    from tltrace_nb.magic import TraceMagics
+
+    shell.register_magics(TraceMagics)

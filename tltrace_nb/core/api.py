@@ -1,0 +1,298 @@
+"""``trace``: the namespace that kernel authors use.
+
+In: marks in a kernel, a switch, a compiled kernel. Out: traces. Four groups of methods:
+
+- switch: ``enable``, ``disable``, ``tracing``, ``enabled``, ``output``, ``options``;
+- mark, inside a kernel: ``group``, ``range``, ``range_start``, ``range_end``, ``record``, ``dag``;
+- build: ``jit``, or ``out_idx`` with ``finalize`` (``lower``, ``strip``) in a plain ``@tilelang.jit`` builder;
+- look: ``run``, ``decode``, ``show``, ``last``, ``history``, ``dump``, ``export_html``.
+
+Markers are always emitted; a build either lowers or strips them. TileLang is imported by the first call that needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
+
+if TYPE_CHECKING:
+    from tltrace_nb.core.markers import AnnoToken, GroupScope, Per, RangeScope
+    from tltrace_nb.core.rows import Instant, Slice
+    from tltrace_nb.core.trace import Trace
+
+HISTORY = 16
+"""Traces that ``trace.history`` keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One position of the switch."""
+
+    enabled: bool = False
+    output: str = "debug"
+    options: TraceOptions = TraceOptions()
+
+
+class TraceSwitch:
+    """The ``trace`` namespace; use the instance of that name. Its state is local to the process."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._history: deque[Trace] = deque(maxlen=HISTORY)
+
+    # ---- switch
+
+    @property
+    def enabled(self) -> bool:
+        """Whether kernels built now are traced (default ``False``)."""
+        return self._state.enabled
+
+    @property
+    def output(self) -> str:
+        """Folder that ``dump`` writes to (default ``"debug"``)."""
+        return self._state.output
+
+    @property
+    def options(self) -> TraceOptions:
+        """The options that kernels built now are traced with."""
+        return self._state.options
+
+    def enable(
+        self,
+        output: str = "debug",
+        *,
+        max_events: int | None = None,
+        keep: Literal["first", "last"] = "first",
+        ctas: Ctas | None = None,
+        budget: int = DEFAULT_BUDGET,
+    ) -> None:
+        """Trace the kernels that are built from now on.
+
+        ``output``: folder for dumps. ``max_events``: records per writer, ``None`` for what the kernel's loops need.
+        ``keep``: which records survive when there are more. ``ctas``: trace the first n CTAs, a range, or these ids.
+        ``budget``: bytes that the slots may take.
+
+        >>> trace.enable()
+        >>> trace.enable("out/traces", ctas=8)
+        """
+        self._state = _State(True, output, TraceOptions.of(max_events, keep, ctas, budget))
+
+    def disable(self) -> None:
+        """Strip the markers of the kernels that are built from now on."""
+        self._state = _State(False, self._state.output, self._state.options)
+
+    @contextlib.contextmanager
+    def tracing(self, enabled: bool = True, output: str | None = None, **options: Any) -> Iterator[TraceSwitch]:
+        """Turn tracing on (or off) for a block and restore the switch after it; ``options`` as ``enable``.
+
+        >>> with trace.tracing(max_events=1024):
+        ...     kernel = build()
+        """
+        before = self._state
+        try:
+            if enabled:
+                self.enable(output or before.output, **options)
+            else:
+                self.disable()
+            yield self
+        finally:
+            self._state = before
+
+    # ---- mark
+
+    def group(self, name: str, lead: int = 0, *, per: Per = "group") -> GroupScope:
+        """Who records the markers inside: thread ``lead`` of the block, as the author counts threads.
+
+        ``per="warp"``: lane ``lead % 32`` of every warp; ``per="thread"``: every thread. In a warp-specialised kernel the
+        lead is mapped into each role. Where the lead never passes, the first thread that does records.
+
+        >>> with trace.group("consumer", lead=128):
+        ...     with trace.range("mma", payload=k): ...
+        """
+        from tltrace_nb.core.markers import GroupScope
+
+        return GroupScope(name, lead, per)
+
+    def range(self, name: str, lane: str = "main", payload: Any = None) -> RangeScope:
+        """Time a span. ``payload`` is recorded at begin and end: an int, float, bool, or a TIR scalar of up to 32 bits.
+
+        >>> for k in T.Pipelined(n, num_stages=3):
+        ...     with trace.range("copy", payload=k):
+        ...         T.copy(A[by * bm, k * bk], A_shared)
+        """
+        from tltrace_nb.core.markers import RangeScope
+
+        return RangeScope(name, lane, payload)
+
+    def range_start(self, name: str, lane: str = "main", payload: Any = None) -> AnnoToken:
+        """Begin a span where ``with`` does not fit; end it with ``range_end(token)``. Spans need not nest."""
+        from tltrace_nb.core.markers import open_range
+
+        return open_range(name, lane, payload)
+
+    def range_end(self, tok: AnnoToken | None) -> None:
+        """End the span of a token, with the token's payload; ``None`` does nothing."""
+        if tok is None:
+            return
+        from tltrace_nb.core.markers import close_range
+
+        close_range(tok)
+
+    def record(self, name: str, payload: Any = None, lane: str = "main") -> None:
+        """Record one instant. ``payload`` as for ``range``."""
+        from tltrace_nb.core.markers import emit_instant
+
+        emit_instant(name, payload, lane)
+
+    def dag(self, src_name: str, dst_name: str) -> None:
+        """Declare that the i-th ``src_name`` range of a CTA leads to its i-th ``dst_name`` range: an arrow in the view."""
+        from tltrace_nb.core.markers import declare_flow
+
+        declare_flow(src_name, dst_name)
+
+    # ---- build
+
+    def jit(self, func: Callable[..., Any] | None = None, **compile_args: Any) -> Any:
+        """``@tilelang.jit`` that builds the traced or the stripped kernel as the switch says when it is called.
+
+        Takes what ``tilelang.jit`` takes, lazy and eager style. A traced kernel returns what the untraced one returns
+        and leaves its trace in ``trace.last``.
+
+        >>> @trace.jit(out_idx=[-1])
+        ... def matmul(M, N, K): ...
+        """
+        from tltrace_nb.core.jit import jit
+
+        return jit(func, self, **compile_args)
+
+    def out_idx(self, n_outputs: int, traced: bool | None = None) -> list[int]:
+        """``out_idx`` for ``n_outputs`` outputs: one more, the slots, when traced. ``None`` follows the switch.
+
+        >>> @tilelang.jit(out_idx=trace.out_idx(1))
+        ... def build(): ...
+        """
+        count = n_outputs + int(self._traced(traced))
+        return list(range(-count, 0))
+
+    def finalize(
+        self,
+        primfunc: Any,
+        traced: bool | None = None,
+        max_events: int | None = None,
+        *,
+        pass_configs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Lower the markers when traced, else strip them: what a plain ``@tilelang.jit`` builder returns.
+
+        Pass the same ``traced`` to ``out_idx``, and ``pass_configs`` when ``@tilelang.jit`` gets some: the kernel is
+        scheduled here, before TileLang sees it. Errors as ``lower``.
+        """
+        if self._traced(traced):
+            return self.lower(primfunc, max_events, pass_configs=pass_configs)
+        return self.strip(primfunc)
+
+    def lower(self, primfunc: Any, max_events: int | None = None, *, pass_configs: dict[str, Any] | None = None) -> Any:
+        """The PrimFunc scheduled, its markers recording, with a trailing output ``slots`` (``int64``).
+
+        Raises ``PlacementError`` where TileLang would schedule it differently the second time, or the grid is dynamic:
+        ``@trace.jit`` has neither limit.
+        """
+        from tltrace_nb.core.again import lower
+
+        options = self.options if max_events is None else TraceOptions.of(max_events, self.options.keep.value, self.options.ctas)
+        return lower(primfunc, options, pass_configs)
+
+    def strip(self, primfunc: Any) -> Any:
+        """The PrimFunc as if it never had markers: the same CUDA source."""
+        from tltrace_nb.core.anchors import strip
+
+        return strip(primfunc)
+
+    # ---- look
+
+    @property
+    def last(self) -> Trace | None:
+        """The trace captured last, if any."""
+        return self._history[-1] if self._history else None
+
+    @property
+    def history(self) -> tuple[Trace, ...]:
+        """The traces captured so far, oldest first, the latest ``HISTORY`` of them."""
+        return tuple(self._history)
+
+    def captured(self, trace: Trace) -> None:
+        """Append a trace to the history; traced kernels call it."""
+        self._history.append(trace)
+
+    def run(self, compiled: Any, inputs: tuple[Any, ...], *, stem: str) -> Any:
+        """Run a kernel and return its outputs alone: one tensor, or a tuple of several.
+
+        A traced kernel leaves its trace in ``last`` and, while tracing is on, dumps it under ``stem``.
+        Raises ``NotTracedError`` when tracing is on and the kernel was built without.
+        """
+        from tltrace_nb.core.runs import run
+
+        outputs, trace = run(compiled, tuple(inputs), must_trace=self.enabled)
+        if trace is not None:
+            if trace is not self.last:
+                self.captured(trace)
+            if self.enabled:
+                print(f"[trace] wrote timeline {self.dump(trace, compiled, stem=stem)}.html")
+        return outputs
+
+    def decode(self, compiled: Any, slots: Any) -> Trace:
+        """The trace in the ``slots`` that a traced kernel returned; iterates as ``Slice`` and ``Instant`` rows.
+
+        Raises ``NotTracedError`` for an untraced kernel and ``SlotsError`` for slots that are not this kernel's.
+        """
+        from tltrace_nb.core.runs import decode
+
+        return decode(compiled, slots)
+
+    def dump(self, events: Trace | Iterable[Slice | Instant], compiled: Any, *, stem: str) -> str:
+        """Write the timeline to ``output/stem.html`` (and the trace to ``.tltrace``), never over another file.
+
+        Returns the base path without extension: ``stem``, else ``stem_1``, ``stem_2`` ...
+        """
+        from tltrace_nb.core.runs import free_base
+
+        base = free_base(Path(self.output), stem)
+        self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
+        if hasattr(events, "save"):
+            events.save(f"{base}.tltrace")
+        return str(base)
+
+    def export_html(
+        self,
+        events: Trace | Iterable[Slice | Instant],
+        path: str | Path,
+        *,
+        compiled: Any,
+        title: str = "",
+        sm_clock_ghz: float | None = None,
+    ) -> None:
+        """Write events as one HTML file that needs no network. ``sm_clock_ghz`` is used where no clock was measured."""
+        from tltrace_nb.core.runs import export_html
+
+        export_html(events, Path(path), compiled, title, sm_clock_ghz)
+
+    def show(self, trace: Trace | None = None, **view: Any) -> None:
+        """Show a trace, by default the last one, as a timeline under the cell; ``view`` as ``Trace.show``."""
+        shown = self.last if trace is None else trace
+        if shown is None:
+            print("no trace yet: trace.enable(), build a kernel with @trace.jit, run it, then trace.show()")
+            return
+        shown.show(**view)
+
+    def _traced(self, traced: bool | None) -> bool:
+        return self.enabled if traced is None else traced
+
+
+trace = TraceSwitch()
+"""The instance: ``from tltrace_nb import trace``."""

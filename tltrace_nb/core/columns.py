@@ -1,0 +1,100 @@
+"""The columns of the frames: each name, order and type is stated here and nowhere else.
+
+In: nothing. Out: one ``dict`` of column name to type per frame. ``category`` stands for a categorical whose categories
+are strings in order of first appearance in the site table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EVENTS: Mapping[str, str] = {
+    "kind": "category",
+    "name": "category",
+    "group": "category",
+    "role": "category",
+    "lane": "category",
+    "source": "category",
+    "cta": "int32",
+    "block_x": "int32",
+    "block_y": "int32",
+    "block_z": "int32",
+    "thread": "int32",
+    "warp": "int32",
+    "sm": "int32",
+    "start": "int64",
+    "end": "int64",
+    "duration": "int64",
+    "start_ns": "float64",
+    "duration_ns": "float64",
+    "payload": "Int64 | Float64",
+    "payload_end": "Int64 | Float64",
+    "payload_raw": "uint32",
+    "depth": "int16",
+    "parent": "Int32",
+    "truncated": "bool",
+}
+"""One row per range or instant, sorted by track (cta, thread, lane) then start.
+
+``start``, ``end``, ``duration`` are SM cycles since the CTA's entry; ``start_ns`` is zeroed at the trace's first CTA.
+``parent`` is a row number of this frame. ``payload_end`` is missing for an instant and for a truncated range.
+"""
+
+CTAS: Mapping[str, str] = {
+    "kernel": "category",
+    "cta": "int32",
+    "block_x": "int32",
+    "block_y": "int32",
+    "block_z": "int32",
+    "sm": "int32",
+    "start": "int64",
+    "duration": "int64",
+    "start_ns": "float64",
+    "end_ns": "float64",
+    "clock_ghz": "float64",
+}
+"""One row per CTA that at least one writer entered. ``start`` is 0: a CTA's cycles are counted from its own entry."""
+
+FLOWS: Mapping[str, str] = {
+    "src": "int32",
+    "dst": "int32",
+    "src_name": "category",
+    "dst_name": "category",
+    "cta": "int32",
+}
+"""One row per arrow; ``src`` and ``dst`` are row numbers of the events."""
+
+SITES: Mapping[str, str] = {
+    "site": "int32",
+    "kind": "category",
+    "name": "category",
+    "group": "category",
+    "lane": "category",
+    "payload": "category",
+    "source": "category",
+    "range": "int32",
+    "count": "int64",
+}
+"""One row per site of the table; ``count`` is 0 for a site that never recorded."""
+
+LOSSES: Mapping[str, str] = {
+    "cta": "int32",
+    "group": "category",
+    "role": "category",
+    "thread": "int32",
+    "entered": "bool",
+    "unfinished": "bool",
+    "executed": "int64",
+    "recorded": "int64",
+    "lost": "int64",
+    "corrupt": "int64",
+    "unmatched_ends": "int64",
+    "max_events": "int64",
+}
+"""One row per writer that lost something, holds something wrong, or never recorded.
+
+``executed`` markers are ``recorded`` (readable), ``lost`` (no room) or ``corrupt`` (unknown site, a clock that goes
+backwards). ``entered`` is false where the header was never written, or is nonsense (then ``corrupt`` is 1).
+``unfinished``: the writer never left the kernel; what it executed is known only as far as it was recorded.
+``max_events`` is the same in all rows: records per writer that would have held everything.
+"""

@@ -1,0 +1,145 @@
+"""The device helper: CUDA functions that record, and the TIR calls that invoke them.
+
+In: TIR expressions of a lowering. Out: the CUDA text that a traced kernel imports, and calls to its functions. The words
+written here are those of ``core.slots``.
+
+A record costs one predicated 16-byte store: no branch, no memory clobber. Every thread bumps its cursor; threads that do
+not write have an ``end`` of 0, so the same comparison that guards the capacity keeps them silent. The cursor is a local
+array of two words that inlining turns into two registers:
+
+=====  ========================================  ==============================================
+word   ``keep="first"``                          ``keep="last"``
+=====  ========================================  ==============================================
+0      index of the next record in the slots     markers executed so far
+1      end of this writer's records, 0: silent   index of this writer's first record, 0: silent
+=====  ========================================  ==============================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+from tvm.ir import Op
+
+from tltrace_nb.core.ir import Expr, Stmt
+from tltrace_nb.core.sites import Keep
+from tltrace_nb.core.slots import HEADER_RECORDS, STATE_DONE, STATE_OPEN
+
+CURSOR = "__tlt_cursor"
+SLOTS = "slots"
+NUM_CTA = "__tlt_num_cta"
+
+ENTER = "__tlt_enter"
+LEAVE = "__tlt_leave"
+RECORD = {Keep.FIRST: "__tlt_record", Keep.LAST: "__tlt_record_ring"}
+
+_SIGNATURE = "unsigned* __restrict__ cursor, int64_t* __restrict__ slots, int row, int writer, int writers, int capacity"
+
+# The clock is read by volatile assembly right before the store, and the compiler keeps volatile assembly in order.
+HELPER = f"""
+// __tlt_ device helper of tltrace_nb
+static __device__ __forceinline__ unsigned long long __tl_now() {{
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
+  return now;
+}}
+static __device__ __forceinline__ unsigned long long __tlt_global_ns() {{
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}}
+static __device__ __forceinline__ int __tl_thread_idx_x() {{ return threadIdx.x; }}
+static __device__ __forceinline__ unsigned __tlt_bits(int value) {{ return value; }}
+static __device__ __forceinline__ unsigned __tlt_bits(unsigned value) {{ return value; }}
+static __device__ __forceinline__ unsigned __tlt_bits(bool value) {{ return value; }}
+static __device__ __forceinline__ unsigned __tlt_bits(float value) {{ return __float_as_uint(value); }}
+static __device__ __forceinline__ void __tlt_enter({_SIGNATURE}, bool ring) {{
+  bool silent = row < 0 || writer < 0;
+  unsigned header = ((unsigned)row * writers + writer) * (unsigned)({HEADER_RECORDS} + capacity);
+  unsigned first = header + {HEADER_RECORDS};
+  cursor[0] = ring ? 0u : first;
+  cursor[1] = silent ? 0u : ring ? first : first + capacity;
+  if (silent) return;
+  unsigned sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  longlong2* record = reinterpret_cast<longlong2*>(slots) + header;
+  record[0] = make_longlong2((long long)((unsigned long long){STATE_OPEN:#x}u << 32), (long long)((unsigned long long)thread << 32 | sm));
+  record[1] = make_longlong2((long long)__tl_now(), (long long)__tlt_global_ns());
+  record[2] = make_longlong2(0, 0);
+}}
+static __device__ __forceinline__ void __tlt_leave({_SIGNATURE}, bool ring) {{
+  if (row < 0 || writer < 0) return;
+  unsigned header = ((unsigned)row * writers + writer) * (unsigned)({HEADER_RECORDS} + capacity);
+  unsigned executed = ring ? cursor[0] : cursor[0] - header - {HEADER_RECORDS};
+  longlong2* record = reinterpret_cast<longlong2*>(slots) + header;
+  record[2] = make_longlong2((long long)__tl_now(), (long long)__tlt_global_ns());
+  record[0].x = (long long)((unsigned long long){STATE_DONE:#x}u << 32 | executed);
+}}
+template <typename Payload>
+static __device__ __forceinline__ void __tlt_record(unsigned* __restrict__ cursor, int64_t* __restrict__ slots, unsigned site, Payload payload, bool mine = true) {{
+  asm volatile(
+      "{{\\n\\t.reg .pred p, q;\\n\\t.reg .b64 now;\\n\\t.reg .b32 lo, hi;\\n\\t"
+      "setp.ne.u32 q, %5, 0;\\n\\t"
+      "setp.lt.and.u32 p, %0, %1, q;\\n\\t"
+      "mov.u64 now, %%clock64;\\n\\tmov.b64 {{lo, hi}}, now;\\n\\t"
+      "@p st.global.v4.b32 [%2], {{lo, hi, %3, %4}};\\n\\t}}"
+      :: "r"(cursor[0]), "r"(cursor[1]), "l"(slots + 2ull * cursor[0]), "r"(site), "r"(__tlt_bits(payload)), "r"((unsigned)mine));
+  cursor[0] += mine;
+}}
+template <typename Payload>
+static __device__ __forceinline__ void __tlt_record_ring(unsigned* __restrict__ cursor, int64_t* __restrict__ slots, unsigned site, Payload payload, unsigned mask, bool mine = true) {{
+  asm volatile(
+      "{{\\n\\t.reg .pred p, q;\\n\\t.reg .b64 now;\\n\\t.reg .b32 lo, hi;\\n\\t"
+      "setp.ne.u32 q, %4, 0;\\n\\t"
+      "setp.ne.and.u32 p, %0, 0, q;\\n\\t"
+      "mov.u64 now, %%clock64;\\n\\tmov.b64 {{lo, hi}}, now;\\n\\t"
+      "@p st.global.v4.b32 [%1], {{lo, hi, %2, %3}};\\n\\t}}"
+      :: "r"(cursor[1]), "l"(slots + 2ull * (cursor[1] + (cursor[0] & mask))), "r"(site), "r"(__tlt_bits(payload)), "r"((unsigned)mine));
+  cursor[0] += mine;
+}}
+"""
+
+
+def cursor_buffer() -> Any:
+    """The cursor: ``uint32[2]``, local."""
+    return tirx.decl_buffer((2,), "uint32", name=CURSOR, scope="local")
+
+
+def boundary_call(
+    name: str, cursor: Any, slots: Any, *, row: Expr, writer: Expr, writers: int, capacity: int, keep: Keep
+) -> Stmt:
+    """``__tlt_enter`` or ``__tlt_leave``. ``row`` and ``writer`` are -1 in CTAs and threads that do not record."""
+    ring = tirx.IntImm("bool", int(keep is Keep.LAST))
+    return _call(name, _address(cursor), _address(slots), row, writer, writers, capacity, ring)
+
+
+def record_call(cursor: Any, slots: Any, site: int, payload: Expr, *, mine: Expr | None, capacity: int, keep: Keep) -> Stmt:
+    """One record of a site; ``mine`` tells the site's writers from others that pass, ``None`` where only they do."""
+    args: list[Any] = [_address(cursor), _address(slots), tirx.IntImm("uint32", site), as_word(payload)]
+    if keep is Keep.LAST:
+        args.append(tirx.IntImm("uint32", capacity - 1))
+    if mine is not None:
+        args.append(mine)
+    return _call(RECORD[keep], *args)
+
+
+def as_word(payload: Expr) -> Expr:
+    """The payload widened to 32 bits: int32, uint32, float32 or bool."""
+    dtype = str(payload.dtype)
+    if dtype in ("float16", "bfloat16"):
+        return tirx.Cast("float32", payload)
+    if dtype in ("int8", "int16", "uint8", "uint16"):
+        return tirx.Cast("int32", payload)
+    return payload
+
+
+def _call(name: str, *args: Any) -> Stmt:
+    converted = [tirx.IntImm("int32", a) if isinstance(a, int) else a for a in args]
+    return tirx.Evaluate(tirx.Call("handle", Op.get("tirx.call_extern"), [tirx.StringImm(name), *converted]))
+
+
+def _address(buffer: Any) -> Expr:
+    first = tirx.BufferLoad(buffer, [0] * len(buffer.shape))
+    return tirx.Call("handle", Op.get("tirx.address_of"), [first])

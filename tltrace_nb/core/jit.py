@@ -1,0 +1,241 @@
+"""``@trace.jit`` and the kernels it makes: TileLang's own compiler with our step in the middle of its pipeline.
+
+In: what ``@tilelang.jit`` takes. Out: a callable that builds the traced or the stripped kernel as the switch says when it
+is called. Each build has a ``JITImpl`` of its own, and with it TileLang's caches of its own, so the two never mix.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import tilelang
+from tilelang.jit import JITImpl
+from tilelang.jit.kernel import JITKernel
+from tvm import tirx
+from tvm.arith import Analyzer
+
+from tltrace_nb.core import cache
+from tltrace_nb.core.anchors import strip
+from tltrace_nb.core.errors import NotTracedError
+from tltrace_nb.core.lowering import Lowering, check_budget, prepare, table_rows
+from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.schedule import context_with, resolve_target
+from tltrace_nb.core.sites import SiteTable
+
+if TYPE_CHECKING:
+    from tltrace_nb.core.api import TraceSwitch
+    from tltrace_nb.core.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How a kernel is to be compiled: the arguments of ``tilelang.compile``."""
+
+    out_idx: list[int] | int | None = None
+    target: Any = None
+    target_host: Any = None
+    execution_backend: str | None = None
+    verbose: bool | None = None
+    pass_configs: dict[str, Any] | None = None
+    compile_flags: list[str] | str | None = None
+
+
+@dataclass(frozen=True)
+class TracedKernel:
+    """A compiled kernel that records. Calling it takes and returns what the untraced kernel does.
+
+    Each call appends a :class:`~tltrace_nb.core.trace.Trace` to ``trace.history``. Attributes that are not named here are
+    those of the ``JITKernel`` inside (``get_kernel_source``, ``params``, ...).
+    """
+
+    kernel: JITKernel
+    lowering: Lowering
+    options: TraceOptions
+    captured: Callable[[Trace], None]
+
+    @property
+    def table(self) -> SiteTable:
+        """The kernel's site table."""
+        return self.lowering.table
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run the kernel and capture its trace. Raises ``CapacityError`` when the slots exceed the budget."""
+        slots, grids = self.allocate(inputs)
+        outputs = self.kernel(*inputs, slots)
+        self.captured(self.trace(slots, grids))
+        return outputs
+
+    def allocate(self, inputs: tuple[Any, ...]) -> tuple[Any, tuple[tuple[int, int, int], ...]]:
+        """Zeroed slots for one run on these inputs, ``int64[rows, writers, words]``, and the grids of the launches."""
+        import torch
+
+        grids = self._grids(inputs)
+        rows = table_rows(self.table)
+        if rows is None:
+            rows = sum(x * y * z for x, y, z in grids)
+        check_budget(self.table, rows, self.options.budget)
+        _, writers, words = (int(extent) for extent in (0, *self.lowering.slots.shape[1:]))
+        device = next((t.device for t in inputs if isinstance(t, torch.Tensor)), torch.device("cuda"))
+        return torch.zeros((rows, writers, words), dtype=torch.int64, device=device), grids
+
+    def trace(self, slots: Any, grids: tuple[tuple[int, int, int], ...]) -> Trace:
+        """The trace in filled slots."""
+        from tltrace_nb.core.environment import describe
+        from tltrace_nb.core.trace import Trace
+
+        return Trace(slots, self.table, describe(self.table, grids))
+
+    def _grids(self, inputs: tuple[Any, ...]) -> tuple[tuple[int, int, int], ...]:
+        """The grid of every launch, shape variables read off the inputs."""
+        func = self.lowering.anchored
+        outputs = {i % len(func.params) for i in self.kernel.out_idx or ()}
+        taken = [p for i, p in enumerate(func.params[:-1]) if i not in outputs]
+        values: dict[Any, int] = {}
+        for parameter, value in zip(taken, inputs, strict=False):
+            buffer = func.buffer_map.get(parameter)
+            if buffer is None:
+                values[parameter] = value
+                continue
+            for extent, actual in zip(buffer.shape, value.shape, strict=False):
+                if isinstance(extent, tirx.Var):
+                    values[extent] = int(actual)
+        by_name = {str(var.name): tirx.const(v, "int32") for var, v in values.items()}
+
+        def number(e: Any) -> int:
+            named = {v: by_name[str(v.name)] for v in _variables(e) if str(v.name) in by_name}
+            return int(Analyzer().simplify(tirx.stmt_functor.substitute(e, named)) if named else e)
+
+        return tuple((number(x), number(y), number(z)) for x, y, z in self.lowering.grids)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kernel, name)
+
+
+def compile_traced(func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None]) -> TracedKernel:
+    """Compile a PrimFunc with its markers recording. Errors as ``lowering.prepare``, and TileLang's own."""
+    how = _with_function_attributes(func, how)
+    target = resolve_target(how.target)
+    with target:
+        lowering = prepare(func, target, options, how.pass_configs)
+        context = context_with(lowering.at_boundary, target, how.execution_backend or "auto")
+        outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
+        positions = None if outputs is None else [i % len(func.params) for i in outputs]
+        flags = [how.compile_flags] if isinstance(how.compile_flags, str) else how.compile_flags
+
+        def build() -> JITKernel:
+            return JITKernel(
+                lowering.anchored,
+                out_idx=positions,
+                verbose=bool(how.verbose),
+                pass_configs=how.pass_configs,
+                compile_flags=flags,
+                backend_context=context,
+            )
+
+        kernel = cache.cached(lowering, positions, context, how.pass_configs, flags, build)
+    return TracedKernel(kernel, lowering, options, captured)
+
+
+def table_of(compiled: Any) -> SiteTable:
+    """The site table of a compiled kernel, traced by ``@trace.jit`` or by ``trace.finalize``.
+
+    Raises ``NotTracedError`` for a kernel that was built without tracing.
+    """
+    from tltrace_nb.core.sites import TABLE_ATTRIBUTE
+
+    if isinstance(compiled, TracedKernel):
+        return compiled.table
+    func = compiled if isinstance(compiled, tirx.PrimFunc) else getattr(compiled, "prim_func", None)
+    attributes = getattr(func, "attrs", None)
+    text = attributes.get(TABLE_ATTRIBUTE) if attributes is not None else None
+    if text is None:
+        name = attributes["global_symbol"] if attributes is not None and "global_symbol" in attributes else type(compiled).__name__
+        raise NotTracedError(
+            f"kernel {name} was built without tracing; call trace.enable() before it is built, and build it with @trace.jit "
+            "or return trace.finalize(func) from its builder"
+        )
+    return SiteTable.from_json(str(text))
+
+
+class _StrippedImpl(JITImpl[Any, Any, Any, Any]):
+    """TileLang's own JIT on the kernel without its markers."""
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> Any:
+        return strip(super().get_tir(*args, **kwargs))
+
+
+@dataclass
+class _TracedImpl(JITImpl[Any, Any, Any, Any]):
+    """TileLang's own JIT, compiling with :func:`compile_traced`."""
+
+    options: TraceOptions = field(default_factory=TraceOptions)
+    captured: Callable[[Any], None] = field(default=lambda trace: None)
+
+    def compile(self, *args: Any, **kwargs: Any) -> Any:
+        how = Compilation(**{f.name: getattr(self, f.name) for f in fields(Compilation)})
+        return compile_traced(self.get_tir(*args, **kwargs), how, self.options, self.captured)
+
+
+class TraceJit:
+    """What ``@trace.jit`` returns: ``@tilelang.jit``'s object, once stripped and once for each set of trace options."""
+
+    def __init__(self, stripped: JITImpl[Any, Any, Any, Any], switch: TraceSwitch):
+        self._stripped = stripped
+        self._switch = switch
+        self._traced: dict[TraceOptions, JITImpl[Any, Any, Any, Any]] = {}
+        functools.update_wrapper(self, stripped.func.orig_func)
+
+    @property
+    def _impl(self) -> JITImpl[Any, Any, Any, Any]:
+        if not self._switch.enabled:
+            return self._stripped
+        options = self._switch.options
+        if options not in self._traced:
+            base = {f.name: getattr(self._stripped, f.name) for f in fields(JITImpl)}
+            self._traced[options] = _TracedImpl(**base, options=options, captured=self._switch.captured)
+        return self._traced[options]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._impl(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._impl, name)
+
+
+def jit(func: Callable[..., Any] | None, switch: TraceSwitch, **compile_args: Any) -> Any:
+    """``@tilelang.jit`` whose kernels are traced while the switch is on; see ``TraceSwitch.jit``."""
+    allowed = inspect.signature(tilelang.jit).parameters.keys() - {"func"}
+    unknown = compile_args.keys() - allowed
+    if unknown:
+        raise TypeError(f"trace.jit got {', '.join(sorted(unknown))}; it takes what tilelang.jit takes: {', '.join(sorted(allowed))}")
+
+    def decorate(function: Callable[..., Any]) -> TraceJit:
+        plain = tilelang.jit(function, **compile_args)
+        stripped = _StrippedImpl(**{f.name: getattr(plain, f.name) for f in fields(JITImpl)})
+        return TraceJit(stripped, switch)
+
+    return decorate if func is None else decorate(func)
+
+
+def _with_function_attributes(func: Any, how: Compilation) -> Compilation:
+    """Fold in what the PrimFunc itself says of its compilation, as ``tilelang.compile`` does."""
+    attributes = func.attrs or {}
+    changed = {f.name: getattr(how, f.name) for f in fields(how)}
+    if "tilelang_out_idx" in attributes and how.out_idx is None:
+        changed["out_idx"] = [int(i) for i in attributes["tilelang_out_idx"]]
+    if "tilelang_pass_configs" in attributes:
+        changed["pass_configs"] = {**dict(attributes["tilelang_pass_configs"]), **(how.pass_configs or {})}
+    if "tilelang_compile_flags" in attributes:
+        own = [how.compile_flags] if isinstance(how.compile_flags, str) else list(how.compile_flags or ())
+        changed["compile_flags"] = [*map(str, attributes["tilelang_compile_flags"]), *own]
+    return Compilation(**changed)
+
+
+def _variables(e: Any) -> list[Any]:
+    found: list[Any] = []
+    tirx.stmt_functor.post_order_visit(e, lambda node: found.append(node) if isinstance(node, tirx.Var) else None)
+    return found

@@ -1,0 +1,283 @@
+"""From a kernel with markers to one that records: the sequence of steps, and the last of them.
+
+In: a PrimFunc with placeholders, a target, options. Out: :class:`Lowering`, which knows the site table and turns the
+scheduled PrimFunc into the recording one. Its steps, in order: number the markers (``anchors``), let TileLang schedule the
+kernel with and without them (``schedule``) and see that both are the same, put the markers back (``placement``), choose
+who writes (``writers``), and emit the calls (here, with ``device``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tvm import tirx
+from tvm.arith import Analyzer
+
+from tltrace_nb.core import device
+from tltrace_nb.core.anchors import MarkedKernel, attach, is_pipelined, is_site, read_sites, site_id, strip
+from tltrace_nb.core.errors import CapacityError, PlacementError
+from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, walk, with_block
+from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
+from tltrace_nb.core.payloads import check_payloads
+from tltrace_nb.core.placement import ROLE_SCOPE, place, same_schedule, sites_in
+from tltrace_nb.core.schedule import schedule
+from tltrace_nb.core.sites import TABLE_ATTRIBUTE, Keep, Launch, SiteTable
+from tltrace_nb.core.slots import slot_words, slots_bytes
+from tltrace_nb.core.writers import LaunchPlan, LaunchShape, launches, plan_launch
+
+_INT32 = "int32"
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """One kernel's way to its recording form.
+
+    ``anchored`` is the unscheduled PrimFunc to compile, its markers riding on operators and its ``slots`` parameter
+    appended; ``instrument`` is what happens to it once TileLang has scheduled it.
+    """
+
+    anchored: Any
+    marked: MarkedKernel
+    table: SiteTable
+    slots: Any
+    grids: tuple[tuple[Expr, Expr, Expr], ...]
+
+    def instrument(self, scheduled: Any) -> Any:
+        """The scheduled PrimFunc with record calls in place of its anchors."""
+        return _Emitter(self, place(scheduled, self.marked)).func()
+
+    def at_boundary(self, module: Any) -> Any:
+        """``instrument`` on every function of a module; for ``schedule.context_with``."""
+        for name, func in list(module.functions.items()):
+            module.update_func(name, self.instrument(func))
+        return module
+
+
+def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[str, Any] | None = None) -> Lowering:
+    """Schedule a kernel dry and plan its recording.
+
+    Raises ``PlacementError`` where a marker cannot be kept in place, ``PayloadError`` where a payload cannot be read,
+    ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not schedule.
+    """
+    marked = read_sites(func)
+    bare = schedule(strip(func), target, pass_configs)
+    anchored, scheduled = _attach(marked, bare, target, pass_configs)
+    placed = place(scheduled, marked)
+    check_payloads(placed, marked)
+    shapes = launches(placed)
+    plans = tuple(plan_launch(shape, marked) for shape in shapes)
+    table = _table(func, marked, shapes, plans, options)
+    slots = _slots_buffer(table)
+    handle = tirx.Var(f"{device.SLOTS}_handle", "handle")
+    with_slots = tirx.PrimFunc(
+        [*anchored.params, handle],
+        anchored.body,
+        anchored.ret_type,
+        {**dict(anchored.buffer_map), handle: slots},
+        anchored.attrs,
+    ).with_attr(TABLE_ATTRIBUTE, table.to_json())
+    return Lowering(with_slots, marked, table, slots, tuple(tuple(shape.grid) for shape in shapes))
+
+
+def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str, Any] | None) -> tuple[Any, Any]:
+    """The anchored kernel and its schedule, which is the bare kernel's."""
+    everywhere = _splits_roles(marked, bare)
+    for carry_in_value in (True, False):
+        anchored = attach(marked, everywhere=everywhere, carry_in_value=carry_in_value)
+        scheduled = schedule(anchored, target, pass_configs)
+        missing = sites_in(anchored) - sites_in(scheduled)
+        if not missing and same_schedule(scheduled, bare):
+            return anchored, scheduled
+    where = ", ".join(dict.fromkeys(marked.sites[i].source for i in sorted(missing or sites_in(anchored))))
+    what = "would be dropped by" if missing else "would change"
+    raise PlacementError(
+        f"kernel {marked.name}: markers at {where} {what} TileLang's schedule on {target.attrs['arch']}; "
+        "put the markers around tile operators (T.copy, T.gemm, T.Parallel loops), or outside the pipelined loop"
+    )
+
+
+def _splits_roles(marked: MarkedKernel, bare: Any) -> bool:
+    """Whether TileLang's scheduler divides this kernel into roles."""
+
+    def scopes(func: Any) -> int:
+        return sum(isinstance(s, tirx.AttrStmt) and s.attr_key == ROLE_SCOPE for s, _ in walk(func.body))
+
+    return scopes(bare) > scopes(marked.func)
+
+
+def _table(
+    func: Any, marked: MarkedKernel, shapes: list[LaunchShape], plans: tuple[LaunchPlan, ...], options: TraceOptions
+) -> SiteTable:
+    writers = max((plan.writers for plan in plans), key=len)
+    capacity = max(_capacity(plan, options) for plan in plans)
+    if options.keep is Keep.LAST:
+        capacity = 1 << max(capacity - 1, 0).bit_length()
+    grids = [_constant_grid(shape) for shape in shapes]
+    first_row, entries = 0, []
+    for i, (shape, grid) in enumerate(zip(shapes, grids, strict=True)):
+        entries.append(Launch(f"{marked.name}_{i}" if len(shapes) > 1 else marked.name, grid, shape.block, first_row))
+        if None in grid and len(shapes) > 1:
+            raise PlacementError(f"kernel {marked.name}: several launches of which one has a dynamic grid; trace them one by one")
+        first_row += math.prod(extent or 0 for extent in grid)
+    ctas = options.ctas
+    if ctas is not None and len(shapes) > 1:
+        raise PlacementError(f"kernel {marked.name}: ctas= chooses among the CTAs of one launch, this PrimFunc has {len(shapes)}")
+    if ctas is not None and None not in grids[0] and ctas[-1] >= first_row:
+        raise ValueError(f"kernel {marked.name}: ctas= names CTA {ctas[-1]}, but the grid has {first_row}")
+    table = SiteTable(
+        kernel=marked.name,
+        sites=marked.sites,
+        writers=writers,
+        flows=marked.flows,
+        launches=tuple(entries),
+        capacity=capacity,
+        keep=options.keep,
+        ctas=ctas,
+        max_events=options.max_events,
+        source=marked.sites[0].source.rpartition(":")[0] if marked.sites else "",
+        source_hash=hashlib.sha256(strip(func).script(show_meta=True).encode()).hexdigest()[:16],
+    )
+    rows = table_rows(table)
+    if rows is not None:
+        check_budget(table, rows, options.budget)
+    return table
+
+
+def table_rows(table: SiteTable) -> int | None:
+    """Rows of the slots; ``None`` when they follow from a grid that is known only at run time."""
+    if table.ctas is not None:
+        return len(table.ctas)
+    extents = [extent for launch in table.launches for extent in launch.grid]
+    if None in extents:
+        return None
+    return sum(math.prod(extent or 0 for extent in launch.grid) for launch in table.launches)
+
+
+def check_budget(table: SiteTable, rows: int, budget: int) -> None:
+    """Raise ``CapacityError`` when slots of so many rows exceed the budget in bytes."""
+    needed = slots_bytes(rows, len(table.writers), table.capacity)
+    if needed > budget:
+        per_cta = needed // rows
+        raise CapacityError(
+            f"kernel {table.kernel}: slots of {rows} CTAs x {len(table.writers)} writers x {table.capacity} events take "
+            f"{needed / MEBIBYTE:.0f} MiB, over the budget of {budget / MEBIBYTE:.0f} MiB; trace fewer CTAs "
+            f"(ctas={max(budget // per_cta, 1)}), fewer events (max_events=...) or raise the budget (budget={needed})"
+        )
+
+
+def _capacity(plan: LaunchPlan, options: TraceOptions) -> int:
+    if plan.bound is None:
+        return options.max_events or DEFAULT_MAX_EVENTS
+    return min(plan.bound, options.max_events or plan.bound)
+
+
+def _constant_grid(shape: LaunchShape) -> tuple[int | None, int | None, int | None]:
+    x, y, z = (int(e) if isinstance(e, (int, tirx.IntImm)) else None for e in map(Analyzer().simplify, shape.grid))
+    return x, y, z
+
+
+def _slots_buffer(table: SiteTable) -> Any:
+    rows = table_rows(table)
+    first: Any = tirx.Var(device.NUM_CTA, _INT32) if rows is None else rows
+    return tirx.decl_buffer((first, len(table.writers), slot_words(table.capacity)), "int64", name=device.SLOTS)
+
+
+class _Emitter:
+    """Turns the placed sites of one PrimFunc into calls of the device helper."""
+
+    def __init__(self, lowering: Lowering, placed: Any):
+        self._table = lowering.table
+        self._marked = lowering.marked
+        self._placed = placed
+        # The parameter's buffer as the scheduled function has it: passes may have replaced the object.
+        self._slots = placed.buffer_map[placed.params[-1]]
+        self._launches = iter(zip(launches(placed), self._table.launches, strict=True))
+
+    def func(self) -> Any:
+        return self._placed.with_body(self._visit(self._placed.body))
+
+    def _visit(self, statement: Stmt) -> Stmt:
+        if isinstance(statement, tirx.SBlock) and statement.name_hint == ROOT_BLOCK:
+            return self._kernel(statement)
+        return rebuild(statement, self._visit)
+
+    def _kernel(self, block: Stmt) -> Stmt:
+        shape, launch = next(self._launches)
+        plan = plan_launch(shape, self._marked)
+        table = self._table
+        cursor = device.cursor_buffer()
+        thread = shape.thread_id()
+        boundary = {
+            "row": _row(shape.cta_id(), launch, table),
+            "writer": _writer_index(thread, [w.thread for w in table.writers], {w.thread for w in plan.writers}),
+            "writers": len(table.writers),
+            "capacity": table.capacity,
+            "keep": table.keep,
+        }
+        enter = device.boundary_call(device.ENTER, cursor, self._slots, **boundary)
+        leave = device.boundary_call(device.LEAVE, cursor, self._slots, **boundary)
+        records = iter(plan.records)
+
+        def visit(statement: Stmt) -> Stmt:
+            if op_name(statement).endswith("thread_return"):
+                return sequence([leave, statement])
+            if not is_site(statement):
+                return rebuild(statement, visit)
+            record = next(records)
+            mine = None if record.exclusive else _is_one_of(thread, sorted(record.threads))
+            payload = statement.value.args[2]
+            return device.record_call(
+                cursor, self._slots, site_id(statement), payload, mine=mine, capacity=table.capacity, keep=table.keep
+            )
+
+        body = visit(block.body)
+        annotations = dict(block.annotations)
+        annotations["pragma_import_c"] = str(annotations.get("pragma_import_c", "")) + device.HELPER
+        return with_block(
+            block,
+            body=sequence([enter, *flatten(body), leave]),
+            alloc_buffers=[*block.alloc_buffers, cursor],
+            annotations=annotations,
+        )
+
+
+def _row(cta: Expr, launch: Launch, table: SiteTable) -> Expr:
+    """The CTA's row in the slots, -1 if it is not traced."""
+    if table.ctas is None:
+        return cta + launch.first_row if launch.first_row else cta
+    return _position(cta, table.ctas)
+
+
+def _writer_index(thread: Expr, threads: list[int], here: set[int]) -> Expr:
+    """The thread's index among the writers, -1 if it does not write in this launch."""
+    if set(threads) == here:
+        return _position(thread, tuple(threads))
+    chosen: Expr = tirx.IntImm(_INT32, -1)
+    for index, number in enumerate(threads):
+        if number in here:
+            chosen = tirx.Select(thread == number, tirx.IntImm(_INT32, index), chosen)
+    return chosen
+
+
+def _position(value: Expr, members: tuple[int, ...]) -> Expr:
+    """Where ``value`` stands in an ascending tuple, -1 if it does not; a closed form where the steps are equal."""
+    missing = tirx.IntImm(_INT32, -1)
+    steps = {b - a for a, b in zip(members, members[1:], strict=False)}
+    if len(steps) == 1 and len(members) > 2:
+        (step,) = steps
+        offset = value - members[0]
+        inside = tirx.all(value >= members[0], value <= members[-1], tirx.floormod(offset, step) == 0)
+        return tirx.Select(inside, tirx.floordiv(offset, step), missing)
+    position: Expr = missing
+    for index, member in enumerate(members):
+        position = tirx.Select(value == member, tirx.IntImm(_INT32, index), position)
+    return position
+
+
+def _is_one_of(value: Expr, members: list[int]) -> Expr:
+    if len(members) == 1:
+        return value == members[0]
+    return _position(value, tuple(members)) >= 0

@@ -1,0 +1,68 @@
+"""What a traced build may be told: how many events, which CTAs, how much memory.
+
+In: the author's wishes, as Python values. Out: :class:`TraceOptions`, hashable, part of every cache key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from tltrace_nb.core.sites import Keep
+
+MEBIBYTE = 1 << 20
+DEFAULT_BUDGET = 256 * MEBIBYTE
+DEFAULT_MAX_EVENTS = 4096
+"""Capacity in records of a writer whose loops have no constant bound, when the author gives none."""
+
+Ctas = int | range | slice | Iterable[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """Options of a traced build.
+
+    ``max_events``: records per writer, ``None`` for what the loops need; ``keep``: which ones survive when there are more;
+    ``ctas``: linear ids of the traced CTAs, ``None`` for all; ``budget``: bytes that the slots may take.
+    """
+
+    max_events: int | None = None
+    keep: Keep = Keep.FIRST
+    ctas: tuple[int, ...] | None = None
+    budget: int = DEFAULT_BUDGET
+
+    @classmethod
+    def of(
+        cls,
+        max_events: int | None = None,
+        keep: Literal["first", "last"] = "first",
+        ctas: Ctas | None = None,
+        budget: int = DEFAULT_BUDGET,
+    ) -> TraceOptions:
+        """Options from plain values. ``ctas`` is a count (the first n), a range, a slice with an end, or ids.
+
+        Raises ``ValueError`` or ``TypeError`` for values that make no sense, naming the right ones.
+        """
+        if max_events is not None and (isinstance(max_events, bool) or not isinstance(max_events, int) or max_events < 1):
+            raise ValueError(f"max_events={max_events!r}: give a number of records per writer, at least 1")
+        if keep not in tuple(Keep):
+            raise ValueError(f"keep={keep!r}: give 'first' or 'last'")
+        if budget < 1:
+            raise ValueError(f"budget={budget!r}: give the bytes that the slots may take, at least 1")
+        return cls(max_events, Keep(keep), None if ctas is None else _cta_ids(ctas), budget)
+
+
+def _cta_ids(ctas: Ctas) -> tuple[int, ...]:
+    if isinstance(ctas, bool):
+        raise TypeError("ctas=True/False: give a number of CTAs, a range or ids")
+    if isinstance(ctas, int):
+        ctas = range(ctas)
+    if isinstance(ctas, slice):
+        if ctas.stop is None:
+            raise ValueError(f"ctas={ctas}: a slice needs an end")
+        ctas = range(*ctas.indices(ctas.stop))
+    ids = tuple(sorted(set(ctas)))
+    if not ids or ids[0] < 0:
+        raise ValueError(f"ctas={ctas!r}: give at least one CTA, ids count from 0")
+    return ids

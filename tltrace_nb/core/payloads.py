@@ -1,0 +1,110 @@
+"""A payload must mean in its place what it meant to the author: the check after placement.
+
+In: the scheduled PrimFunc with ``__tlt_site`` statements. Out: nothing, or a ``PayloadError`` with the source line.
+
+A payload is read where its operator ended up. There a variable may be out of scope, a local variable may be set only in
+the other role, and an element of a fragment belongs to some other thread; none of these may be recorded silently wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+
+from tltrace_nb.core.anchors import MarkedKernel, is_site, site_id
+from tltrace_nb.core.errors import PayloadError
+from tltrace_nb.core.ir import Stmt, children, loads, op_name, post_order_visit, walk
+from tltrace_nb.core.placement import ROLE_SCOPE
+
+_FRAGMENT = "local.fragment"
+
+
+def check_payloads(placed: Any, marked: MarkedKernel) -> None:
+    """Raise ``PayloadError`` for the first payload that cannot be read where its marker records."""
+    writers = _writers_of_locals(placed)
+    in_scope: set[Any] = set(placed.params)
+    for buffer in placed.buffer_map.values():
+        for e in (*buffer.shape, *buffer.strides):
+            post_order_visit(e, lambda node: in_scope.add(node) if isinstance(node, tirx.Var) else None)
+        in_scope.add(buffer.data)
+
+    def visit(statement: Stmt, scope: set[Any], branch: Any) -> None:
+        if is_site(statement):
+            _check(statement, scope, branch)
+        inner_scope = scope | _defined_for_children(statement)
+        inner_branch = branch
+        for child in children(statement):
+            if isinstance(statement, tirx.AttrStmt) and statement.attr_key == ROLE_SCOPE and isinstance(child, tirx.IfThenElse):
+                for case in children(child):
+                    visit(case, set(inner_scope), case)
+                continue
+            visit(child, inner_scope if not isinstance(statement, tirx.SeqStmt) else scope, inner_branch)
+            if isinstance(child, tirx.Bind):
+                scope.add(child.var)
+            if isinstance(child, (tirx.AllocBuffer, tirx.DeclBuffer)):
+                scope.add(child.buffer.data)
+
+    def _check(statement: Stmt, scope: set[Any], branch: Any) -> None:
+        site, payload = marked.sites[site_id(statement)], statement.value.args[2]
+        where = f"kernel {marked.name}, {site.source}: the payload of {site.name!r}"
+        for buffer in loads(payload):
+            _check_buffer(where, buffer, branch, writers)
+        unknown: list[Any] = []
+        post_order_visit(payload, lambda n: unknown.append(n) if isinstance(n, tirx.Var) and n not in scope else None)
+        if unknown:
+            raise PayloadError(
+                f"{where} uses {unknown[0].name!r}, which does not reach the place where TileLang's scheduler puts the "
+                "operator; give an expression of loop indices, block indices or kernel parameters"
+            )
+
+    visit(placed.body, in_scope, None)
+
+
+def _check_buffer(where: str, buffer: Any, branch: Any, writers: dict[Any, list[Any]]) -> None:
+    scope = buffer.scope()
+    if scope == _FRAGMENT:
+        raise PayloadError(
+            f"{where} reads the fragment {buffer.name!r}, whose elements are spread over the threads; copy the value to "
+            "shared memory or reduce it to a scalar first"
+        )
+    if scope.startswith("local") and branch is not None:
+        branches = writers.get(buffer.data, [])
+        if not any(other is None or other.same_as(branch) for other in branches):
+            raise PayloadError(
+                f"{where} reads {buffer.name!r}, which is set only in the other role of this warp-specialised kernel; "
+                "give an expression of loop indices, block indices or kernel parameters"
+            )
+
+
+def _defined_for_children(statement: Stmt) -> set[Any]:
+    if isinstance(statement, tirx.For):
+        return {statement.loop_var}
+    if isinstance(statement, tirx.AttrStmt) and statement.attr_key == "thread_extent":
+        return {statement.node.var}
+    if isinstance(statement, tirx.SBlock):
+        return {b.data for b in statement.alloc_buffers} | {v.var for v in statement.iter_vars}
+    return set()
+
+
+def _writers_of_locals(func: Any) -> dict[Any, list[Any]]:
+    """For each local buffer the role branches that store to it; ``None`` stands for code outside the branches."""
+    found: dict[Any, list[Any]] = {}
+
+    def visit(statement: Stmt, branch: Any) -> None:
+        if isinstance(statement, tirx.BufferStore):
+            found.setdefault(statement.buffer.data, []).append(branch)
+        elif isinstance(statement, tirx.Evaluate) and op_name(statement):
+            for buffer in loads(statement.value):
+                found.setdefault(buffer.data, []).append(branch)
+        if isinstance(statement, tirx.AttrStmt) and statement.attr_key == ROLE_SCOPE and isinstance(statement.body, tirx.IfThenElse):
+            for case in children(statement.body):
+                visit(case, case)
+            return
+        for child in children(statement):
+            visit(child, branch)
+
+    visit(func.body, None)
+    return found
+
+

@@ -1,0 +1,217 @@
+"""After scheduling: anchors become statements again, around the operators where the scheduler put them.
+
+In: the scheduled PrimFunc with anchored operators. Out: the scheduled PrimFunc with a ``__tlt_site(site, payload)``
+statement at every place where a marker records, and with everything else as if there had never been anchors.
+
+A range is placed around the longest run of neighbouring statements whose operators all belong to it and to one iteration
+of it. Where the scheduler has torn a range apart (copies moved ahead, roles split), each part gets its own begin and end.
+Statements that the scheduler made (barrier waits, commits) belong to a range when they stand between its operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tvm import tirx
+from tvm.arith import Analyzer
+from tvm.ir import structural_equal
+from tvm.tirx.stmt_functor import ir_transform
+
+from tltrace_nb.core.anchors import ANCHOR, CARRIER, LEAF, Anchor, MarkedKernel, Mode, is_leaf, is_site, site_id, site_statement
+from tltrace_nb.core.ir import Stmt, children, flatten, post_order_visit, rebuild, sequence, span_of, uses, walk, with_block
+from tltrace_nb.core.sites import EventKind
+
+ROLE_SCOPE = "kWarpSpecializationScope"
+"""Attribute that TileLang puts around the branch of a warp-specialised kernel; no range reaches over it."""
+
+_Key = tuple[int, Mode]
+
+
+def place(scheduled: Any, marked: MarkedKernel) -> Any:
+    """Turn the anchors of a scheduled PrimFunc into ``__tlt_site`` statements."""
+    placer = _Placer(end_of={s.range: s.id for s in marked.sites if s.kind is EventKind.RANGE_END})
+    return scheduled.with_body(placer.body(scheduled.body, frozenset()))
+
+
+def without_anchors(func: Any) -> Any:
+    """The PrimFunc without anchors and sites, in a normal form that ``same_schedule`` compares.
+
+    Block access regions are dropped: they follow from the body, and TileLang computes them once per pass.
+    """
+
+    def visit(statement: Stmt) -> Stmt:
+        if is_site(statement):
+            return sequence([])
+        bare = _bare(statement) if is_leaf(statement) else rebuild(statement, visit)
+        return with_block(bare, reads=[], writes=[]) if isinstance(bare, tirx.SBlock) else bare
+
+    return func.with_body(visit(func.body))
+
+
+def same_schedule(anchored: Any, bare: Any) -> bool:
+    """Whether two scheduled PrimFuncs are the same but for anchors and sites."""
+    return bool(structural_equal(without_anchors(anchored), without_anchors(bare), map_free_vars=True))
+
+
+def sites_in(func: Any) -> set[int]:
+    """The sites that a PrimFunc holds, as statements or as anchors; a range's anchor stands for its begin alone."""
+    found = {site_id(s) for s, _ in walk(func.body) if is_site(s)}
+    for statement, _ in walk(func.body):
+        if is_leaf(statement):
+            found |= {anchor.site for anchor in _anchors(statement).values()}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A site that is to record at some place, with the payload of that place."""
+
+    site: int
+    payload: Any
+
+
+_Records = tuple[_Record, ...]
+
+
+@dataclass(slots=True)
+class _Edges:
+    """What is to record at the two edges of one statement."""
+
+    front: list[_Record] = field(default_factory=list)
+    back: list[_Record] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placer:
+    end_of: dict[int, int]
+
+    def body(self, statement: Stmt, placed: frozenset[_Key], front: _Records = (), back: _Records = ()) -> Stmt:
+        """Place in a body all anchors that no body around it has placed, and the records handed in at its two edges."""
+        statements = flatten(statement)
+        holds = [_held(s) for s in statements]
+        authored = [i for i, hold in enumerate(holds) if hold is not None]
+        if not authored:
+            return rebuild(statement, lambda inner: self.body(inner, placed)) if children(statement) else statement
+        edges = [_Edges() for _ in statements]
+        here: list[set[_Key]] = [set(placed) for _ in statements]
+        edges[authored[0]].front += front
+        edges[authored[-1]].back += back
+        for key in sorted({key for hold in holds if hold for key in hold} - placed):
+            for run in _runs(key, holds):
+                self._mark(holds[run[0]][key], edges[run[0]].front, edges[run[-1]].back)  # type: ignore[index]
+                for i in run:
+                    here[i].add(key)
+        return sequence(self._with_edges(s, frozenset(keys), e) for s, keys, e in zip(statements, here, edges, strict=True))
+
+    def _with_edges(self, statement: Stmt, placed: frozenset[_Key], edges: _Edges) -> Stmt:
+        """The statement between its records. A block is no step of the program, so records go into it, to its operators."""
+        front = tuple(sorted(edges.front, key=lambda record: record.site))
+        back = tuple(sorted(edges.back, key=lambda record: record.site))
+        if isinstance(statement, (tirx.SBlockRealize, tirx.SBlock)) or (
+            isinstance(statement, tirx.AttrStmt) and statement.attr_key != ROLE_SCOPE
+        ):
+            block = statement.block if isinstance(statement, tirx.SBlockRealize) else statement
+            inner = rebuild(block, lambda body: self.body(body, placed, front, back))
+            return rebuild(statement, lambda _: inner) if isinstance(statement, tirx.SBlockRealize) else inner
+        bare = _bare(statement) if is_leaf(statement) else rebuild(statement, lambda body: self.body(body, placed))
+        return sequence([*map(_statement, front), bare, *map(_statement, back)])
+
+    def _mark(self, anchor: Anchor, front: list[_Record], back: list[_Record]) -> None:
+        if anchor.mode is Mode.AFTER:
+            back.append(_Record(anchor.site, anchor.payload))
+            return
+        front.append(_Record(anchor.site, anchor.payload))
+        if anchor.mode is Mode.AROUND:
+            back.append(_Record(self.end_of[anchor.site], anchor.payload))
+
+
+def _statement(record: _Record) -> Stmt:
+    return site_statement(record.site, record.payload)
+
+
+def _runs(key: _Key, holds: list[dict[_Key, Anchor] | None]) -> Iterator[list[int]]:
+    """Runs of statements that all hold one anchor in one iteration; statements of the scheduler's own may stand between."""
+    run: list[int] = []
+    for i, hold in enumerate(holds):
+        if hold is None:
+            continue
+        anchor = hold.get(key)
+        if run and (anchor is None or not _same_iteration(holds[run[0]][key], anchor)):  # type: ignore[index]
+            yield list(range(run[0], run[-1] + 1))
+            run = []
+        if anchor is not None:
+            run.append(i)
+    if run:
+        yield list(range(run[0], run[-1] + 1))
+
+
+def _held(statement: Stmt) -> dict[_Key, Anchor] | None:
+    """The anchors that all operators in a statement hold, in one iteration; ``None`` if it has no operator of the author."""
+    if is_leaf(statement):
+        anchors = _anchors(statement)
+        return anchors if anchors or _is_tagged(statement) else None
+    if isinstance(statement, tirx.AttrStmt) and statement.attr_key == ROLE_SCOPE:
+        return {} if any(_held(s) is not None for s in children(statement)) else None
+    parts = [held for held in map(_held, children(statement)) if held is not None]
+    if not parts:
+        return None
+    common = {
+        key: anchor
+        for key, anchor in parts[0].items()
+        if all(key in other and _same_iteration(anchor, other[key]) for other in parts[1:])
+    }
+    if isinstance(statement, tirx.For):
+        variable = [statement.loop_var]
+        return {k: a for k, a in common.items() if not any(uses(e, variable) for e in (a.payload, *a.loops))}
+    if isinstance(statement, (tirx.IfThenElse, tirx.While)):
+        return {k: replace(a, guards=a.guards - 1) for k, a in common.items() if a.guards > 0}
+    return common
+
+
+def _same_iteration(a: Anchor, b: Anchor) -> bool:
+    return len(a.loops) == len(b.loops) and all(
+        structural_equal(x, y) or Analyzer().can_prove_equal(x, y) for x, y in zip(a.loops, b.loops, strict=True)
+    )
+
+
+def _calls(leaf: Stmt) -> list[Any]:
+    found: list[Any] = []
+    post_order_visit(leaf, lambda n: found.append(n) if isinstance(n, tirx.Call) and LEAF in (n.annotations or {}) else None)
+    return found
+
+
+def _is_tagged(leaf: Stmt) -> bool:
+    return bool(_calls(leaf))
+
+
+def _anchors(leaf: Stmt) -> dict[_Key, Anchor]:
+    anchors = {}
+    for call in _calls(leaf):
+        for name, value in call.annotations.items():
+            if name.startswith(ANCHOR) and name != LEAF:
+                anchor = Anchor.from_annotation(name, value)
+                anchors[anchor.site, anchor.mode] = anchor
+    return anchors
+
+
+def _bare(leaf: Stmt) -> Stmt:
+    """The leaf without annotations of ours and without carriers."""
+    if not _calls(leaf):
+        return leaf
+
+    def clean(node: Any) -> Any:
+        if not isinstance(node, tirx.Call) or LEAF not in (node.annotations or {}):
+            return None
+        if isinstance(node.args[0], tirx.StringImm) and node.args[0].value == CARRIER:
+            return node.args[1]
+        kept = {name: value for name, value in node.annotations.items() if not name.startswith(ANCHOR)}
+        return tirx.Call(node.dtype, node.op, node.args, kept, span_of(node))
+
+    cleaned = ir_transform(leaf, None, clean, ["tirx.Call"])
+    return sequence(s for s in flatten(cleaned)) if not isinstance(cleaned, tirx.For) else _drop_nops(cleaned)
+
+
+def _drop_nops(statement: Stmt) -> Stmt:
+    return rebuild(statement, _drop_nops)

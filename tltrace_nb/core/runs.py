@@ -1,0 +1,89 @@
+"""Around a run: outputs and slots told apart, slots checked and decoded, timelines written.
+
+In: a compiled kernel, what it returned. Out: the author's outputs, a :class:`Trace`, files.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tltrace_nb.core.environment import describe
+from tltrace_nb.core.errors import NotTracedError, SlotsError
+from tltrace_nb.core.jit import TracedKernel, table_of
+from tltrace_nb.core.lowering import table_rows
+from tltrace_nb.core.slots import slot_words
+from tltrace_nb.core.trace import Trace
+
+if TYPE_CHECKING:
+    from tltrace_nb.core.rows import Instant, Slice
+    from tltrace_nb.core.sites import SiteTable
+
+
+def run(compiled: Any, inputs: tuple[Any, ...], *, must_trace: bool) -> tuple[Any, Trace | None]:
+    """The kernel's own outputs (one tensor or a tuple) and its trace, if it was built to record."""
+    if isinstance(compiled, TracedKernel):
+        slots, grids = compiled.allocate(inputs)
+        outputs = compiled.kernel(*inputs, slots)
+        return _one_or_tuple(outputs), compiled.trace(slots, grids)
+    try:
+        table_of(compiled)
+    except NotTracedError:
+        if must_trace:
+            raise
+        return compiled(*inputs), None
+    returned = compiled(*inputs)
+    *outputs, slots = returned if isinstance(returned, (tuple, list)) else [returned]
+    return _one_or_tuple(outputs), decode(compiled, slots)
+
+
+def decode(compiled: Any, slots: Any) -> Trace:
+    """The trace in slots that the kernel returned; raises ``SlotsError`` when their shape or type is not the kernel's."""
+    table = table_of(compiled)
+    _check(slots, table)
+    grids = tuple((n.grid[0] or 1, n.grid[1] or 1, n.grid[2] or 1) for n in table.launches)
+    return Trace(slots, table, describe(table, grids))
+
+
+def free_base(folder: Path, stem: str) -> Path:
+    """``folder/stem`` without extension, or the first of ``stem_1``, ``stem_2`` ... that has no timeline yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    base, number = folder / stem, 0
+    while Path(f"{base}.html").exists() or Path(f"{base}.tltrace").exists():
+        number += 1
+        base = folder / f"{stem}_{number}"
+    return base
+
+
+def export_html(
+    events: Trace | Iterable[Slice | Instant], path: Path, compiled: Any, title: str, sm_clock_ghz: float | None
+) -> None:
+    """Write a trace, or a selection of its rows, as one offline HTML file."""
+    if isinstance(events, Trace):
+        events.to_html(path, title=title)
+        return
+    from tltrace_nb.core.rows import rows_page
+
+    path.write_text(rows_page(list(events), table_of(compiled), title=html.escape(title), sm_clock_ghz=sm_clock_ghz))
+
+
+def _check(slots: Any, table: SiteTable) -> None:
+    words = slot_words(table.capacity)
+    rows = table_rows(table)
+    shape = tuple(int(n) for n in getattr(slots, "shape", ()))
+    wanted = ("num_cta" if rows is None else rows, len(table.writers), words)
+    fits = len(shape) == 3 and shape[1:] == wanted[1:] and (rows is None or shape[0] == rows)
+    dtype = str(getattr(slots, "dtype", type(slots).__name__)).removeprefix("torch.")
+    if not fits or dtype != "int64":
+        raise SlotsError(
+            f"kernel {table.kernel}: expected slots of int64{list(wanted)}, got {dtype}{list(shape)}; "
+            "pass the last tensor that this kernel returned"
+        )
+
+
+def _one_or_tuple(outputs: Any) -> Any:
+    if not isinstance(outputs, (tuple, list)):
+        return outputs
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)

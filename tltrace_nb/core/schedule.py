@@ -1,0 +1,125 @@
+"""TileLang's own CUDA pass pipeline, opened at one place: where the schedule is final and layouts are not yet chosen.
+
+In: a PrimFunc of tile operators and a target. Out: the PrimFunc as TileLang schedules it (:func:`schedule`), or a backend
+context whose pipeline calls a function of ours at that place (:func:`context_with`).
+
+The pass list is not copied. TileLang's two pipeline functions are run as they are, with one name of their globals bound to
+a stand-in: ``tilelang.transform.LayoutInference``, the first pass after software pipelining. Nothing is patched; the
+stand-in is seen only by the copies of the functions that are made here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import tilelang
+from tilelang import tvm
+from tilelang.backend.module import BackendContext, create_backend_context
+from tilelang.backend.pass_pipeline import PassPipeline
+from tilelang.cuda import pipeline as cuda_pipeline
+from tilelang.engine.semantic_check import PreLowerSemanticCheck
+from tilelang.transform.pass_config import normalize_pass_configs
+
+from tltrace_nb.core.errors import VersionError
+
+KNOWN_TILELANG = "0.1.15"
+"""The release whose pipeline the tests have compared; others are accepted when their pipeline has the same shape."""
+
+DEFAULT_ARCHITECTURE = "sm_90a"
+
+_FIRST_PASS_AFTER_SCHEDULING = "LayoutInference"
+
+AtBoundary = Callable[[Any], Any]
+
+
+class _Scheduled(Exception):
+    """Ends a dry run of the pipeline at the boundary."""
+
+    def __init__(self, module: Any):
+        super().__init__("scheduled")
+        self.module = module
+
+
+class _Namespace:
+    """An object that looks like another one but for a few names."""
+
+    def __init__(self, base: Any, **names: Any):
+        self._base = base
+        vars(self).update(names)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._base, name)
+
+
+def resolve_target(target: Any = None) -> Any:
+    """The target to schedule for, with its host: the given one, else TileLang's current one, the device's, or sm_90a."""
+    if target is None or target == "auto":
+        target = tvm.target.Target.current(allow_none=True)
+    if target is None:
+        try:
+            return create_backend_context("auto", None, "auto").target
+        except Exception:  # TileLang raises plain errors of several kinds where there is no device
+            target = {"kind": "cuda", "arch": DEFAULT_ARCHITECTURE}
+    return create_backend_context(target, None, "auto").target
+
+
+def schedule(func: Any, target: Any, pass_configs: dict[str, Any] | None = None) -> Any:
+    """The PrimFunc after TileLang's passes up to ``InjectSoftwarePipeline``: tile operators, scheduled.
+
+    ``target`` is a ``tvm.target.Target`` with a host, from ``resolve_target``. TileLang's own errors pass through whole.
+    """
+
+    def stop(module: Any) -> Any:
+        raise _Scheduled(module)
+
+    pipeline = _pipeline_with(stop)
+    module = tvm.IRModule({func.attrs["global_symbol"]: func})
+    try:
+        with pass_context(pass_configs), target:
+            PreLowerSemanticCheck(module)
+            pipeline(module, target)
+    except _Scheduled as scheduled:
+        (result,) = scheduled.module.functions.values()
+        return result
+    raise AssertionError("the pipeline ended without reaching the boundary")
+
+
+def context_with(at_boundary: AtBoundary, target: Any, execution_backend: str | None = "auto") -> BackendContext:
+    """A backend context like TileLang's own whose pipeline passes the scheduled module through ``at_boundary``."""
+    context = create_backend_context(target, None, execution_backend)
+    kind = context.target.kind.name
+    pipelines = {**context.module.pipelines, kind: PassPipeline(kind, _pipeline_with(at_boundary))}
+    return replace(context, module=replace(context.module, pipelines=pipelines))
+
+
+@contextlib.contextmanager
+def pass_context(pass_configs: dict[str, Any] | None) -> Iterator[None]:
+    """TVM's pass context with the author's pass configs, as ``JITKernel`` sets it."""
+    with tvm.transform.PassContext(opt_level=3, config=normalize_pass_configs(pass_configs) or {}):
+        yield
+
+
+def _pipeline_with(at_boundary: AtBoundary) -> Callable[[Any, Any], Any]:
+    body, prologue = cuda_pipeline.CUDAPassPipelineBody, cuda_pipeline.CUDAPassPipelineBodyPrologue
+    if prologue.__name__ not in body.__code__.co_names or _FIRST_PASS_AFTER_SCHEDULING not in prologue.__code__.co_names:
+        raise VersionError(
+            f"TileLang {tilelang.__version__} has a CUDA pass pipeline that this tltrace_nb does not know "
+            f"(no {_FIRST_PASS_AFTER_SCHEDULING} in {prologue.__name__}); install tilelang=={KNOWN_TILELANG} or upgrade tltrace_nb"
+        )
+    layout_inference = tilelang.transform.LayoutInference
+
+    def at_boundary_then_layouts() -> Callable[[Any], Any]:
+        return lambda module: layout_inference()(at_boundary(module))
+
+    transform = _Namespace(tilelang.transform, **{_FIRST_PASS_AFTER_SCHEDULING: at_boundary_then_layouts})
+    opened = _rebind(prologue, tilelang=_Namespace(tilelang, transform=transform))
+    return _rebind(body, **{prologue.__name__: opened})
+
+
+def _rebind(function: Any, **names: Any) -> Any:
+    """A copy of a function that sees other objects under some of its global names."""
+    return types.FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__, function.__defaults__)

@@ -1,0 +1,144 @@
+"""What a traced kernel records: its sites, its writers, and the table that travels with it.
+
+In: nothing (plain data). Out: :class:`SiteTable`, which ``lowering`` fills and ``decode`` reads.
+
+A *site* is one marker in one kernel. Records on the device carry only a site's id, so names, lanes and
+groups have no bit-field limits. A *writer* is one thread that records. The table is stored as JSON in an
+attribute of the PrimFunc, so that a kernel restored from a disk cache in another process still decodes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+from dataclasses import dataclass
+from typing import Any
+
+TABLE_ATTRIBUTE = "tltrace.table"
+"""Name of the PrimFunc attribute that holds the site table as JSON."""
+
+TABLE_VERSION = 1
+
+ENTRY_POINT = "default"
+"""Group of the markers that stand in no ``trace.group``; its lead is thread 0."""
+
+
+class EventKind(enum.IntEnum):
+    """What a record of a site means."""
+
+    RANGE_BEGIN = 0
+    RANGE_END = 1
+    INSTANT = 2
+
+
+class PayloadType(enum.StrEnum):
+    """How the 32 raw bits of a payload are to be read."""
+
+    NONE = "none"
+    INT32 = "int32"
+    UINT32 = "uint32"
+    FLOAT32 = "float32"
+    BOOL = "bool"
+
+
+class Keep(enum.StrEnum):
+    """Which records survive when a writer executes more markers than its slots hold."""
+
+    FIRST = "first"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One marker in one kernel.
+
+    ``id`` is dense and in order of appearance. ``range`` is the id of the range's begin site (its own id for a
+    begin, -1 for an instant): an end closes a begin of the same range. ``source`` is ``file:line``.
+    """
+
+    id: int
+    kind: EventKind
+    name: str
+    lane: str
+    group: str
+    payload: PayloadType
+    source: str
+    range: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """One thread of a CTA that records: its group, its role and its linear hardware id (x fastest)."""
+
+    index: int
+    group: str
+    role: str | None
+    thread: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel of a PrimFunc. ``grid`` has ``None`` where an extent is known only at run time.
+
+    Its CTAs are the rows ``first_row ...`` of the slots; ``first_row`` is 0 for the first (and usually only) launch.
+    """
+
+    name: str
+    grid: tuple[int | None, int | None, int | None]
+    block: tuple[int, int, int]
+    first_row: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SiteTable:
+    """All that is needed to read the slots of one kernel.
+
+    ``capacity`` is in records per writer, the header not counted. ``ctas`` lists the linear ids of the traced CTAs in
+    row order, or is ``None`` when every CTA is traced. ``flows`` are the (source, destination) names of ``trace.dag``.
+    """
+
+    kernel: str
+    sites: tuple[Site, ...]
+    writers: tuple[Writer, ...]
+    flows: tuple[tuple[str, str], ...]
+    launches: tuple[Launch, ...]
+    capacity: int
+    keep: Keep = Keep.FIRST
+    ctas: tuple[int, ...] | None = None
+    max_events: int | None = None
+    source: str = ""
+    source_hash: str = ""
+    version: int = TABLE_VERSION
+
+    def to_json(self) -> str:
+        """The table as JSON text; ``from_json`` is its inverse."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> SiteTable:
+        """Read a table back.
+
+        Raises ``ValueError`` when the text is not a site table of a version that this library reads.
+        """
+        try:
+            raw: dict[str, Any] = json.loads(text)
+            if raw["version"] != TABLE_VERSION:
+                raise ValueError(f"site table version {raw['version']}, this library reads {TABLE_VERSION}: upgrade tltrace_nb")
+            return cls(
+                **{
+                    **raw,
+                    "sites": tuple(
+                        Site(**{**s, "kind": EventKind(s["kind"]), "payload": PayloadType(s["payload"])}) for s in raw["sites"]
+                    ),
+                    "writers": tuple(Writer(**w) for w in raw["writers"]),
+                    "flows": tuple((str(a), str(b)) for a, b in raw["flows"]),
+                    "launches": tuple(
+                        Launch(**{**n, "grid": tuple(n["grid"]), "block": tuple(n["block"])}) for n in raw["launches"]
+                    ),
+                    "keep": Keep(raw["keep"]),
+                    "ctas": None if raw["ctas"] is None else tuple(raw["ctas"]),
+                }
+            )
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(f"not a site table of tltrace_nb: {error}") from error

@@ -1,0 +1,70 @@
+"""The layout of the ``slots`` buffer: the one place where its words and bits are defined.
+
+In: ``int64[num_cta, num_writers, words]``, written by the device helper (``core.device``) or the virtual GPU.
+Out: NumPy views of it, without copies.
+
+A slot is the row of one writer in one CTA. It is made of 16-byte records; the first three are the header::
+
+    record 0   markers executed (u32) | state (u32)        SM id (u32) | thread, linear in the CTA (u32)
+    record 1   clock64 at entry                            globaltimer at entry, ns
+    record 2   clock64 at exit                             globaltimer at exit, ns
+    record 3…  clock64                                     site id (u32) | payload bits (u32)
+
+Little-endian: the first of two u32 is the low half of the int64 word. ``markers executed`` is never clamped, so
+``executed - capacity`` records are lost when it exceeds the capacity. With ``keep="last"`` the records form a ring:
+marker number ``n`` lies at position ``n % capacity``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+RECORD_BYTES = 16
+RECORD_WORDS = 2
+HEADER_RECORDS = 3
+
+STATE_OPEN = 0x544C5401
+"""The writer entered the kernel ('TLT', 1) and has not left it."""
+STATE_DONE = 0x544C5402
+"""The writer left the kernel; its count and exit clocks are valid."""
+
+HEADER = np.dtype(
+    [
+        ("executed", "<u4"),
+        ("state", "<u4"),
+        ("sm", "<u4"),
+        ("thread", "<u4"),
+        ("entry_clock", "<i8"),
+        ("entry_ns", "<i8"),
+        ("exit_clock", "<i8"),
+        ("exit_ns", "<i8"),
+    ]
+)
+RECORD = np.dtype([("clock", "<i8"), ("site", "<u4"), ("payload", "<u4")])
+
+
+def slot_words(capacity: int) -> int:
+    """Int64 words of one slot that holds ``capacity`` records."""
+    return RECORD_WORDS * (HEADER_RECORDS + capacity)
+
+
+def slot_capacity(words: int) -> int:
+    """Records that a slot of ``words`` int64 words holds; the inverse of ``slot_words``."""
+    return words // RECORD_WORDS - HEADER_RECORDS
+
+
+def slots_bytes(num_cta: int, num_writers: int, capacity: int) -> int:
+    """Bytes of the whole buffer."""
+    return num_cta * num_writers * RECORD_BYTES * (HEADER_RECORDS + capacity)
+
+
+def headers(slots: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+    """The headers as ``HEADER[num_cta, num_writers]``, a view."""
+    head = np.ascontiguousarray(slots)[..., : RECORD_WORDS * HEADER_RECORDS]
+    return np.ascontiguousarray(head).view(HEADER)[..., 0]
+
+
+def records(slots: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
+    """The records as ``RECORD[num_cta, num_writers, capacity]``, a view when ``slots`` is contiguous."""
+    return np.ascontiguousarray(slots).view(RECORD)[..., HEADER_RECORDS:]

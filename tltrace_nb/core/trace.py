@@ -1,0 +1,156 @@
+"""One captured launch: its slots, what is needed to read them, and everything a reader asks of them.
+
+In: slots (wherever they lie), the :class:`SiteTable` and a :class:`TraceMeta`. Out: :class:`Trace`. The raw slots are the
+truth and are copied to the host, and decoded, when first looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tltrace_nb.core.rows import Instant, Slice, rows
+from tltrace_nb.core.sites import SiteTable
+from tltrace_nb.core.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tltrace_nb.core.decode import Frames
+
+__all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
+
+
+class DeviceArray(Protocol):
+    """A tensor of any device, as torch has it."""
+
+    def cpu(self) -> Any:
+        """The same tensor on the host."""
+
+
+Slots = npt.NDArray[np.int64] | DeviceArray
+
+
+class Trace:
+    """The events of one launch.
+
+    ``slots`` is ``int64[num_cta, num_writers, words]``: a NumPy array, a tensor of any device, or a function that returns
+    one; it is fetched when first looked at. The frames' columns are those of ``core.columns``. Frames are made once and
+    are the caller's to extend; a write to one changes neither the slots nor another column.
+
+    Example::
+
+        trace = load("gemm.tltrace")
+        trace.events.query("name == 'mma'").duration.describe()
+        trace.show()
+    """
+
+    def __init__(self, slots: Slots | Callable[[], Slots], table: SiteTable, meta: TraceMeta | None = None) -> None:
+        self._source: Slots | Callable[[], Slots] | None = slots
+        self.table = table
+        self.meta = (
+            TraceMeta(table.kernel, source=table.source, source_hash=table.source_hash) if meta is None else meta
+        )
+
+    @cached_property
+    def slots(self) -> npt.NDArray[np.int64]:
+        """The raw record, on the host."""
+        source: Any = self._source
+        if callable(source):
+            source = source()
+        if hasattr(source, "cpu"):
+            source = source.cpu().numpy()
+        self._source = None  # a device buffer is not kept once it has been copied
+        return np.asarray(source)
+
+    @cached_property
+    def _frames(self) -> Frames:
+        from tltrace_nb.core.decode import decode
+
+        return decode(self.slots, self.table, self.meta.grids)
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """One row per range or instant, sorted by track (cta, thread, lane) then start; see ``columns.EVENTS``."""
+        return self._frames.events
+
+    @property
+    def ctas(self) -> pd.DataFrame:
+        """One row per CTA that ran: where, when, and its measured clock; see ``columns.CTAS``."""
+        return self._frames.ctas
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """One row per arrow between ranges, as row numbers of ``events``; see ``columns.FLOWS``."""
+        return self._frames.flows
+
+    @property
+    def sites(self) -> pd.DataFrame:
+        """One row per marker of the kernel, with how often it recorded; see ``columns.SITES``."""
+        return self._frames.sites
+
+    @property
+    def losses(self) -> pd.DataFrame:
+        """One row per writer with something lost or wrong, or which never recorded; see ``columns.LOSSES``."""
+        return self._frames.losses
+
+    @property
+    def rows(self) -> list[Slice | Instant]:
+        """The events as a list of the rows that iterating the trace yields."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[Slice | Instant]:
+        return rows(self.events)
+
+    def __len__(self) -> int:
+        return len(self._frames.origin)
+
+    def __bool__(self) -> bool:
+        """Always true: a trace without events is still a trace."""
+        return True
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a ``.tltrace`` file, which ``load`` reads."""
+        write_trace(path, self.slots, self.table, self.meta)
+
+    def figure(self, **options: Any) -> Any:
+        """The timeline as a Plotly figure; ``options`` are those of ``widget.figure.figure``."""
+        from tltrace_nb.widget.figure import figure
+
+        return figure(self, **options)
+
+    def show(self, **options: Any) -> Any:
+        """Show the timeline in the notebook; ``options`` are those of ``widget.display.show``."""
+        from tltrace_nb.widget.display import show
+
+        return show(self, **options)
+
+    def to_html(self, path: str | os.PathLike[str], title: str = "") -> Any:
+        """Write the timeline as one HTML file that needs no network."""
+        from tltrace_nb.widget.html import write_html
+
+        return write_html(self, path, title=title)
+
+    def __repr__(self) -> str:
+        from tltrace_nb.core import summary
+
+        return summary.text(self)
+
+    def _repr_html_(self) -> str:
+        from tltrace_nb.core import summary
+
+        return summary.html(self)
+
+
+def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT) -> Trace:
+    """Open a ``.tltrace`` file.
+
+    ``limit`` bounds the bytes of the slots read into memory. Raises ``TraceFileError`` (a
+    ``ValueError``), which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
+    """
+    return Trace(*read_trace(path, limit))

@@ -1,0 +1,181 @@
+"""The ``.tltrace`` file: a zip of ``meta.json`` and ``slots.npy``.
+
+In: slots, :class:`SiteTable` and :class:`TraceMeta`, or a path. Out: a file, or the three again.
+
+The raw record is what is kept; decoding it again with a newer version gives the better frames. A file may come from
+anywhere: nothing is unpickled, and every size is checked, against the table and a limit, before it is read. ::
+
+    meta.json   {"format": "tltrace", "version": 1, "meta": {…}, "table": {…}, "shape": [num_cta, num_writers, words]}
+    slots.npy   int64, little-endian, C order
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tltrace_nb.core import slots as layout
+from tltrace_nb.core.errors import TraceError
+from tltrace_nb.core.sites import SiteTable
+
+FORMAT = "tltrace"
+FILE_VERSION = 1
+META, SLOTS = "meta.json", "slots.npy"
+
+META_LIMIT = 16 << 20
+"""Bytes of ``meta.json``; a kernel with 10,000 sites needs 2 MB."""
+SLOTS_LIMIT = 4 << 30
+"""Bytes of slots that ``read_trace`` takes into memory unless told otherwise."""
+NPY_HEADER_LIMIT = 4096
+"""Bytes in front of the numbers in ``slots.npy``."""
+COMPRESSION = 1
+"""zlib level: clocks hardly compress further at a higher one, which is several times slower."""
+
+
+class TraceFileError(TraceError, ValueError):
+    """A file is not a trace that this library reads; the message names it, what is wrong, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceMeta:
+    """Where a trace comes from. ``captured`` is an ISO time, ``grids`` the launches' actual extents (x, y, z)."""
+
+    kernel: str = ""
+    device: Literal["cuda", "virtual"] = "cuda"
+    gpu: str = ""
+    driver: str = ""
+    cuda: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    source: str = ""
+    source_hash: str = ""
+    command: str = ""
+    captured: str = ""
+    grids: tuple[tuple[int, int, int], ...] | None = None
+    note: str = ""
+
+
+def write_trace(path: str | os.PathLike[str], slots: npt.NDArray[np.int64], table: SiteTable, meta: TraceMeta) -> None:
+    """Write a trace; ``path`` is replaced only when the whole file is on disk."""
+    description = {
+        "format": FORMAT,
+        "version": FILE_VERSION,
+        "meta": dataclasses.asdict(meta),
+        "table": json.loads(table.to_json()),
+        "shape": list(slots.shape),
+    }
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
+            archive.writestr(META, json.dumps(description, indent=1, sort_keys=True))
+            with archive.open(SLOTS, "w", force_zip64=True) as member:
+                np.lib.format.write_array(
+                    member, np.ascontiguousarray(slots, "<i8"), version=(1, 0), allow_pickle=False
+                )
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_trace(
+    path: str | os.PathLike[str], limit: int = SLOTS_LIMIT
+) -> tuple[npt.NDArray[np.int64], SiteTable, TraceMeta]:
+    """Read a trace whose slots take at most ``limit`` bytes.
+
+    Raises ``TraceFileError`` for anything but a sound file, and ``OSError`` where the path cannot be opened.
+    """
+    with _naming(path), zipfile.ZipFile(path) as archive:
+        names = sorted(member.filename for member in archive.infolist())
+        if names != sorted((META, SLOTS)):
+            raise TraceFileError(f"it holds {names[:5]}, not {META} and {SLOTS}; was it saved by Trace.save?")
+        size = archive.getinfo(META).file_size
+        if size > META_LIMIT:
+            raise TraceFileError(f"{META} is {size:,} bytes, more than {META_LIMIT:,}; it is no trace, do not trust it")
+        table, meta, shape = _describe(archive.read(META))
+        promised = int(np.prod([int(extent) for extent in shape], dtype=object)) * np.dtype(np.int64).itemsize
+        size = archive.getinfo(SLOTS).file_size
+        if not promised < size <= promised + NPY_HEADER_LIMIT:
+            raise TraceFileError(f"{SLOTS} is {size:,} bytes where its table means {promised:,}; save the trace again")
+        if promised > limit:
+            raise TraceFileError(
+                f"its slots take {promised:,} bytes, the limit is {limit:,}; if you trust it, pass limit="
+            )
+        with archive.open(SLOTS) as member:
+            return _slots(member, shape), table, meta
+
+
+@contextlib.contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what goes wrong inside into a ``TraceFileError`` that begins with the path."""
+    name = os.fspath(path)
+    try:
+        yield
+    except TraceFileError as error:
+        raise TraceFileError(f"{name}: {error}") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, RecursionError) as error:
+        problem = (
+            f"not a sound .tltrace file ({error}); it is another kind of file, or was cut off: copy or save it again"
+        )
+        raise TraceFileError(f"{name}: {problem}") from error
+    except ValueError as error:
+        raise TraceFileError(f"{name}: {error}; save it again with this version of tltrace_nb") from error
+
+
+def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
+    """Read ``meta.json``."""
+    raw: Any = json.loads(text)
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise TraceFileError(f"{META} is not that of a trace; was it saved by Trace.save?")
+    if raw.get("version") != FILE_VERSION:
+        raise TraceFileError(
+            f"file version {raw.get('version')}, this library reads {FILE_VERSION}; upgrade tltrace_nb"
+        )
+    table = SiteTable.from_json(json.dumps(raw.get("table")))
+    match raw.get("shape"):
+        case [int(rows), int(writers), int(words)] if (
+            rows >= 0 and writers == len(table.writers) and (writers == 0 or words == layout.slot_words(table.capacity))
+        ):
+            return table, _meta(raw.get("meta")), (rows, writers, words)
+        case other:
+            raise TraceFileError(f"slots of shape {other} do not fit the site table; save the trace again")
+
+
+def _meta(raw: Any) -> TraceMeta:
+    """Check the fields of a ``TraceMeta``; those of a later version are passed over."""
+    if not isinstance(raw, dict):
+        raise TraceFileError(f"{META} says nothing of where the trace comes from; save it again")
+    known = {each.name for each in dataclasses.fields(TraceMeta)}
+    values = {name: value for name, value in raw.items() if name in known}
+    grids, versions = values.pop("grids", None), values.pop("versions", {})
+    wrong = [name for name, value in values.items() if not isinstance(value, str)]
+    if wrong or values.get("device", "cuda") not in ("cuda", "virtual") or not isinstance(versions, dict):
+        raise TraceFileError(f"{META} has unreadable fields: {wrong or ['device, or versions']}; save the trace again")
+    if grids is not None:
+        try:
+            grids = tuple((int(x), int(y), int(z)) for x, y, z in grids)
+        except (TypeError, ValueError) as error:
+            raise TraceFileError(f"{META} has an unreadable grid: {grids!r}; save the trace again") from error
+    return TraceMeta(**values, grids=grids, versions={str(name): str(value) for name, value in versions.items()})
+
+
+def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:
+    """Read ``slots.npy`` of the shape and type expected; the result is read-only."""
+    if np.lib.format.read_magic(member) != (1, 0):
+        raise TraceFileError(f"{SLOTS} is not in NumPy's format 1.0; save the trace again")
+    found, fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=NPY_HEADER_LIMIT)
+    if found != shape or fortran or dtype != np.dtype("<i8"):
+        raise TraceFileError(
+            f"{SLOTS} is {dtype}{list(found)}, expected int64{list(shape)} in C order; save the trace again"
+        )
+    return np.frombuffer(member.read(), "<i8").reshape(shape)
