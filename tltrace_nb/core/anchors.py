@@ -1,7 +1,8 @@
 """Before scheduling: markers leave the statement list and ride on the operators they enclose.
 
 In: a PrimFunc with placeholder statements. Out: the same kernel in which each marker that TileLang's scheduler would trip
-over has become annotations on operator calls (*anchors*), and each other one a ``__tlt_site`` statement.
+over has become annotations on operator calls (*anchors*), and each other one a ``__tlt_site`` statement. Those are the
+markers in pipelined loops, in kernels that will be split into roles, and directly in an ``if`` without ``else``.
 
 An anchor is one annotation ``tltrace.<site>`` whose value is a tuple expression::
 
@@ -152,6 +153,14 @@ def is_pipelined(statement: Stmt) -> bool:
     return int(stages) > 0 if stages is not None else any(name in statement.annotations for name in _EXPLICIT_PIPELINE)
 
 
+def _is_split(statement: Stmt) -> bool:
+    """Whether TileLang will make one ``if`` of each statement of a body, markers among them if they were statements."""
+    if not isinstance(statement, tirx.IfThenElse) or statement.else_case is not None:
+        return False
+    body = flatten(statement.then_case)
+    return any(is_site(s) for s in body) and any(_has_leaf(s) for s in body)
+
+
 @dataclass(frozen=True, slots=True)
 class _Context:
     """Where a statement stands: the serial loop variables and the number of conditions above it, its open anchors."""
@@ -174,8 +183,8 @@ class _Attacher:
     carry_in_value: bool
 
     def plain(self, statement: Stmt, context: _Context) -> Stmt:
-        """Outside pipelined loops markers stay statements."""
-        if is_pipelined(statement):
+        """Outside pipelined loops markers stay statements, unless they would change how TileLang splits an ``if``."""
+        if is_pipelined(statement) or _is_split(statement):
             return self.anchored(statement, context)
         inner = context.inside(statement)
         return rebuild(statement, lambda child: self.plain(child, inner))

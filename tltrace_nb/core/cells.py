@@ -78,5 +78,5 @@ def compact(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def frame(schema: Mapping[str, str], cells: Mapping[str, Any], length: int) -> pd.DataFrame:
-    """A frame of the columns of ``schema`` in its order. ``copy=False`` keeps the arrays as they are, one block each."""
+    """A frame of the columns of ``schema``, in its order. The arrays are kept as they are, one block each."""
     return pd.DataFrame({column: cells[column] for column in schema}, index=pd.RangeIndex(length), copy=False)

@@ -2,12 +2,12 @@
 
 In: the readings of every writer at entry and exit. Out: :class:`Clocks`, one rate and one place in time per CTA.
 
-``clock64`` counts the cycles of one SM and starts anywhere; ``%globaltimer`` is common to the SMs but steps (by 32 ns on
-an H200). No rate is assumed; each is measured, by the first of these that suffices:
+``clock64`` counts the cycles of one SM and starts anywhere; ``%globaltimer`` is common to the SMs but steps (by 32 ns
+on an H200). No rate is assumed; each is measured, by the first of these that suffices:
 
 1. *own*: the CTA's earliest and latest reading, when they lie at least ``OWN_STEPS`` timer steps apart;
-2. *SM*: the first and the last reading on the same SM in the same launch, when they lie ``OWN_STEPS`` apart (the CTAs of
-   an SM share its clock, so the baseline may span many CTAs);
+2. *SM*: the first and the last reading on the same SM in the same launch, when they lie ``OWN_STEPS`` apart (the CTAs
+   of an SM share its clock, so the baseline may span many CTAs);
 3. *launch*: the cycles of all its SMs' baselines over their nanoseconds, when those sum to ``LAUNCH_STEPS`` (the
    roundings of many short baselines average out);
 4. otherwise the rate is NaN: unknown, never guessed.
@@ -65,9 +65,9 @@ def align(
 ) -> Clocks:
     """Measure each CTA's clock and place the CTAs on one time axis; the rules are the module's.
 
-    ``clock`` (cycles) and ``ns`` are readings ``[num_cta, n]``, of which ``valid`` are real. Per CTA: ``entry`` its first
-    clock, ``duration`` its cycles, ``sm`` and ``launch`` where and in which launch it ran. Subtractions wrap, so that
-    garbage gives garbage but neither an error nor a warning.
+    ``clock`` (cycles) and ``ns`` are readings ``[num_cta, n]``, of which ``valid`` are real. Per CTA: ``entry`` its
+    first clock, ``duration`` its cycles, ``sm`` and ``launch`` where and in which launch it ran. Subtractions wrap, so
+    that garbage gives garbage but neither an error nor a warning.
     """
     rows, points = clock.shape
     if rows == 0 or points == 0 or not valid.any():

@@ -45,9 +45,11 @@ class Frames:
 def decode(slots: npt.NDArray[np.int64], table: SiteTable, grids: Grids | None = None) -> Frames:
     """Decode the slots of one kernel into frames.
 
-    ``slots`` is ``int64[num_cta, num_writers, words]`` as ``core.slots`` lays it out, and is only read. ``grids`` are the
-    extents (x, y, z) of each launch, needed where the table leaves one open. Raises ``SlotsError`` (a ``ValueError``) when shapes and table
-    do not fit or a grid is unknown. No content of the slots raises: what cannot be right is counted in ``losses``.
+    ``slots`` is ``int64[num_cta, num_writers, words]`` as ``core.slots`` lays it out, and is only read. ``grids`` are
+    the extents (x, y, z) of each launch, needed where the table leaves one open.
+
+    Raises ``SlotsError`` (a ``ValueError``) when shapes and table do not fit or a grid is unknown. No content of the
+    slots raises: what cannot be right is counted in ``losses``.
     """
     blocks = place_blocks(slots, table, grids)
     writers = read_writers(slots, table)
@@ -254,7 +256,7 @@ def _flows(events: pd.DataFrame, table: SiteTable) -> pd.DataFrame:
 def _sites(table: SiteTable, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
     """One row per site, with the number of its records."""
 
-    def words(of: Any) -> pd.Categorical:
+    def words(of: Any) -> Any:
         return category(*coded([str(of(site)) for site in table.sites]))
 
     kinds = ["begin", "end", "instant"]

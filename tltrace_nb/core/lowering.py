@@ -26,7 +26,7 @@ from tltrace_nb.core.placement import ROLE_SCOPE, place, same_schedule, sites_in
 from tltrace_nb.core.schedule import schedule
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, Keep, Launch, SiteTable
 from tltrace_nb.core.slots import slot_words, slots_bytes
-from tltrace_nb.core.writers import LaunchPlan, LaunchShape, launches, plan_launch
+from tltrace_nb.core.writers import LaunchPlan, LaunchShape, RecordPlan, launches, plan_launch
 
 _INT32 = "int32"
 
@@ -221,17 +221,34 @@ class _Emitter:
         leave = device.boundary_call(device.LEAVE, cursor, self._slots, **boundary)
         records = iter(plan.records)
 
+        def record(statement: Stmt, before: RecordPlan | None) -> tuple[Stmt, RecordPlan]:
+            here = next(records)
+            call = device.record_call(
+                cursor,
+                self._slots,
+                site_id(statement),
+                statement.value.args[2],
+                mine=None if here.exclusive else _is_one_of(thread, sorted(here.threads)),
+                beside=before is not None and before.threads == here.threads,
+                capacity=table.capacity,
+                keep=table.keep,
+            )
+            return call, here
+
         def visit(statement: Stmt) -> Stmt:
             if op_name(statement).endswith("thread_return"):
                 return sequence([leave, statement])
-            if not is_site(statement):
+            if not isinstance(statement, tirx.SeqStmt) and not is_site(statement):
                 return rebuild(statement, visit)
-            record = next(records)
-            mine = None if record.exclusive else _is_one_of(thread, sorted(record.threads))
-            payload = statement.value.args[2]
-            return device.record_call(
-                cursor, self._slots, site_id(statement), payload, mine=mine, capacity=table.capacity, keep=table.keep
-            )
+            result, before = [], None
+            for inner in flatten(statement):
+                if is_site(inner):
+                    call, before = record(inner, before)
+                    result.append(call)
+                else:
+                    before = None
+                    result.append(visit(inner))
+            return sequence(result)
 
         body = visit(block.body)
         annotations = dict(block.annotations)

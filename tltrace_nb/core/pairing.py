@@ -10,6 +10,8 @@ payload by payload, and tracks whose ranges cross or nest deeply.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
@@ -49,16 +51,22 @@ def pair_ends(
     ):
         end_of[opens] = closes
         return end_of
-    is_begin = kind[order] == BEGIN
-    same = _same_as_next(range_[order], track[order])
-    group = np.concatenate(([0], np.cumsum(~same)))
-    clash = np.zeros(int(group[-1]) + 1, np.bool_)
-    clash[group[:-1][same & (is_begin[:-1] == is_begin[1:])]] = True
-    pairs = np.flatnonzero(same & is_begin[:-1] & ~is_begin[1:] & ~clash[group[:-1]])
-    end_of[order[pairs]] = order[pairs + 1]
-    left = clash[group]
-    if left.any():
-        _pair_by_payload(order[left], group[left], kind, payload, end_of)
+    del opens, closes
+    numbers = order.astype(np.int32)
+    del order
+    is_begin = kind[numbers] == BEGIN
+    same = _same_as_next(range_[numbers], track[numbers])
+    pairs = np.flatnonzero(same & is_begin[:-1] & ~is_begin[1:]).astype(np.int32)
+    clashes = np.flatnonzero(same & (is_begin[:-1] == is_begin[1:]))
+    if len(clashes):
+        group = np.zeros(len(numbers), np.int32)
+        np.cumsum(~same, out=group[1:])
+        left = np.zeros(int(group[-1]) + 1, np.bool_)
+        left[group[clashes]] = True
+        left = left[group]
+        _pair_by_payload(numbers[left], group[left], kind, payload, end_of)
+        pairs = pairs[~left[pairs]]
+    end_of[numbers[pairs]] = numbers[pairs + 1]
     return end_of
 
 
@@ -71,7 +79,7 @@ def _same_as_next(*keys: npt.NDArray[np.integer]) -> Bools:
 
 
 def _pair_by_payload(
-    order: Index, group: Index, kind: npt.NDArray[np.int8], payload: npt.NDArray[np.uint32], end_of: Indices
+    order: Indices, group: Indices, kind: npt.NDArray[np.int8], payload: npt.NDArray[np.uint32], end_of: Indices
 ) -> None:
     """Settle the groups in which each end directly follows a begin of its payload; hand the others on."""
     bits = payload[order]
@@ -90,7 +98,7 @@ def _pair_by_payload(
 
 
 def _pair_one_by_one(
-    order: Index, kind: npt.NDArray[np.int8], payload: npt.NDArray[np.uint32], end_of: Indices
+    order: Indices, kind: npt.NDArray[np.int8], payload: npt.NDArray[np.uint32], end_of: Indices
 ) -> None:
     """The rule itself, record by record, for one track and range."""
     by_payload: dict[int, list[int]] = {}
@@ -111,6 +119,9 @@ def _pair_one_by_one(
                 closed.add(begin)
                 end_of[begin] = record
                 break
+
+
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 def nest(
@@ -147,9 +158,10 @@ def nest(
         np.copyto(parent, enclosing, where=depth == above + 1)
     if odd.any():
         row_track = track[rows]
-        for each in np.unique(row_track[odd]).tolist():
-            span = slice(*np.searchsorted(row_track, [each, each + 1]).tolist())
-            _nest_one_by_one(span, begins, ends, rows, depth, parent)
+        tracks = np.unique(row_track[odd])
+        bounds = (np.searchsorted(row_track, tracks, side=side).tolist() for side in _SIDES)
+        for first_row, end_row in zip(*bounds, strict=True):
+            _nest_one_by_one(slice(first_row, end_row), begins, ends, rows, depth, parent)
     return np.minimum(depth, np.iinfo(np.int16).max).astype(np.int16), parent
 
 
@@ -158,10 +170,12 @@ def _nest_one_by_one(span: slice, begins: Bools, ends: Indices, rows: Index, dep
     never = np.iinfo(np.int32).max
     lasts = np.where(ends[span] >= 0, ends[span], np.where(begins[span], never, rows[span])).tolist()
     stack: list[tuple[int, int]] = []
+    depths, parents = [], []
     for row, (last, is_range) in enumerate(zip(lasts, begins[span].tolist(), strict=True), start=span.start):
         while stack and stack[-1][0] < last:
             stack.pop()
-        depth[row] = len(stack)
-        parent[row] = stack[-1][1] if stack else -1
+        depths.append(len(stack))
+        parents.append(stack[-1][1] if stack else -1)
         if is_range:
             stack.append((last, row))
+    depth[span], parent[span] = depths, parents

@@ -10,6 +10,7 @@ Statements that the scheduler made (barrier waits, commits) belong to a range wh
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +28,8 @@ ROLE_SCOPE = "kWarpSpecializationScope"
 """Attribute that TileLang puts around the branch of a warp-specialised kernel; no range reaches over it."""
 
 _Key = tuple[int, Mode]
+_Body = tuple[Stmt, frozenset[_Key]]
+"""A body and the anchors that a body around it has placed."""
 
 
 def place(scheduled: Any, marked: MarkedKernel) -> Any:
@@ -82,6 +85,12 @@ class _Edges:
     front: list[_Record] = field(default_factory=list)
     back: list[_Record] = field(default_factory=list)
 
+    def take(self) -> tuple[_Records, _Records]:
+        """Both, in the order of the author's markers, and nothing left."""
+        front, back = (tuple(sorted(records, key=lambda record: record.site)) for records in (self.front, self.back))
+        self.front, self.back = [], []
+        return front, back
+
 
 @dataclass(frozen=True, slots=True)
 class _Placer:
@@ -89,34 +98,58 @@ class _Placer:
 
     def body(self, statement: Stmt, placed: frozenset[_Key], front: _Records = (), back: _Records = ()) -> Stmt:
         """Place in a body all anchors that no body around it has placed, and the records handed in at its two edges."""
-        statements = flatten(statement)
-        holds = [_held(s) for s in statements]
-        authored = [i for i, hold in enumerate(holds) if hold is not None]
-        if not authored:
-            return rebuild(statement, lambda inner: self.body(inner, placed)) if children(statement) else statement
+        return self._bodies([(statement, placed)], front, back)[0]
+
+    def _bodies(self, bodies: list[_Body], front: _Records = (), back: _Records = ()) -> list[Stmt]:
+        """Place in neighbouring bodies, which TileLang has made out of one of the author's, as if they still were one."""
+        parts = [flatten(body) for body, _ in bodies]
+        statements = [statement for part in parts for statement in part]
+        placed = [keys for part, (_, keys) in zip(parts, bodies, strict=True) for _ in part]
+        holds = [_open(_held(s), keys) for s, keys in zip(statements, placed, strict=True)]
         edges = [_Edges() for _ in statements]
-        here: list[set[_Key]] = [set(placed) for _ in statements]
-        edges[authored[0]].front += front
-        edges[authored[-1]].back += back
-        for key in sorted({key for hold in holds if hold for key in hold} - placed):
+        here = [set(keys) for keys in placed]
+        authored = [i for i, hold in enumerate(holds) if hold is not None]
+        if authored:
+            edges[authored[0]].front += front
+            edges[authored[-1]].back += back
+        for key in sorted({key for hold in holds if hold for key in hold}):
             for run in _runs(key, holds):
                 self._mark(holds[run[0]][key], edges[run[0]].front, edges[run[-1]].back)  # type: ignore[index]
                 for i in run:
                     here[i].add(key)
-        return sequence(self._with_edges(s, frozenset(keys), e) for s, keys, e in zip(statements, here, edges, strict=True))
+        done = [
+            self._with_edges(inner, edge)
+            for inner, edge in zip(self._insides(statements, [frozenset(keys) for keys in here], edges), edges, strict=True)
+        ]
+        remaining = iter(done)
+        return [sequence(itertools.islice(remaining, len(part))) for part in parts]
 
-    def _with_edges(self, statement: Stmt, placed: frozenset[_Key], edges: _Edges) -> Stmt:
-        """The statement between its records. A block is no step of the program, so records go into it, to its operators."""
-        front = tuple(sorted(edges.front, key=lambda record: record.site))
-        back = tuple(sorted(edges.back, key=lambda record: record.site))
-        if isinstance(statement, (tirx.SBlockRealize, tirx.SBlock)) or (
-            isinstance(statement, tirx.AttrStmt) and statement.attr_key != ROLE_SCOPE
-        ):
-            block = statement.block if isinstance(statement, tirx.SBlockRealize) else statement
-            inner = rebuild(block, lambda body: self.body(body, placed, front, back))
-            return rebuild(statement, lambda _: inner) if isinstance(statement, tirx.SBlockRealize) else inner
-        bare = _bare(statement) if is_leaf(statement) else rebuild(statement, lambda body: self.body(body, placed))
-        return sequence([*map(_statement, front), bare, *map(_statement, back)])
+    def _insides(self, statements: list[Stmt], placed: list[frozenset[_Key]], edges: list[_Edges]) -> Iterator[Stmt]:
+        """The statements with their own bodies placed."""
+        for group in _split_guards(statements):
+            if len(group) > 1:
+                bodies = self._bodies([(statements[i].then_case, placed[i]) for i in group])
+                for i, body in zip(group, bodies, strict=True):
+                    yield rebuild(statements[i], lambda _, body=body: body)
+            else:
+                (i,) = group
+                yield self._inside(statements[i], placed[i], edges[i])
+
+    def _inside(self, statement: Stmt, placed: frozenset[_Key], edges: _Edges) -> Stmt:
+        """One statement with its body placed. A block is no step of the program, so records go into it, to its operators."""
+        if is_leaf(statement):
+            return _bare(statement)
+        if not _is_block(statement):
+            return rebuild(statement, lambda body: self.body(body, placed))
+        front, back = edges.take()
+        if isinstance(statement, tirx.SBlockRealize):
+            block = rebuild(statement.block, lambda body: self.body(body, placed, front, back))
+            return rebuild(statement, lambda _: block)
+        return rebuild(statement, lambda body: self.body(body, placed, front, back))
+
+    def _with_edges(self, statement: Stmt, edges: _Edges) -> Stmt:
+        front, back = edges.take()
+        return sequence([*map(_statement, front), statement, *map(_statement, back)])
 
     def _mark(self, anchor: Anchor, front: list[_Record], back: list[_Record]) -> None:
         if anchor.mode is Mode.AFTER:
@@ -129,6 +162,39 @@ class _Placer:
 
 def _statement(record: _Record) -> Stmt:
     return site_statement(record.site, record.payload)
+
+
+def _open(hold: dict[_Key, Anchor] | None, placed: frozenset[_Key]) -> dict[_Key, Anchor] | None:
+    """The anchors of a statement that are still to be placed."""
+    return None if hold is None else {key: anchor for key, anchor in hold.items() if key not in placed}
+
+
+def _split_guards(statements: list[Stmt]) -> Iterator[list[int]]:
+    """The statements one by one, but neighbouring ``if`` that TileLang made of a single one of the author's together."""
+    group: list[int] = []
+    for i, statement in enumerate(statements):
+        if group and not _shares_guard(statements[group[0]], statement):
+            yield group
+            group = []
+        group.append(i)
+    if group:
+        yield group
+
+
+def _shares_guard(a: Stmt, b: Stmt) -> bool:
+    return (
+        isinstance(a, tirx.IfThenElse)
+        and isinstance(b, tirx.IfThenElse)
+        and a.else_case is None
+        and b.else_case is None
+        and bool(structural_equal(a.condition, b.condition))
+    )
+
+
+def _is_block(statement: Stmt) -> bool:
+    return isinstance(statement, (tirx.SBlockRealize, tirx.SBlock)) or (
+        isinstance(statement, tirx.AttrStmt) and statement.attr_key != ROLE_SCOPE
+    )
 
 
 def _runs(key: _Key, holds: list[dict[_Key, Anchor] | None]) -> Iterator[list[int]]:
@@ -204,7 +270,7 @@ def _bare(leaf: Stmt) -> Stmt:
     def clean(node: Any) -> Any:
         if not isinstance(node, tirx.Call) or LEAF not in (node.annotations or {}):
             return None
-        if isinstance(node.args[0], tirx.StringImm) and node.args[0].value == CARRIER:
+        if node.args and isinstance(node.args[0], tirx.StringImm) and node.args[0].value == CARRIER:
             return node.args[1]
         kept = {name: value for name, value in node.annotations.items() if not name.startswith(ANCHOR)}
         return tirx.Call(node.dtype, node.op, node.args, kept, span_of(node))

@@ -63,9 +63,9 @@ class Writers:
 class Records:
     """The readable records, by track (cta, thread, lane) and then time.
 
-    Per record: ``track`` (dense, rising), ``slot``, ``site``, ``payload`` bits and ``time`` in cycles since its writer's
-    entry. Per slot: how many were ``recorded`` and ``corrupt``, and ``stay``, the cycles from entry to exit, or to the
-    last record of a writer that never left.
+    Per record: ``track`` (dense, rising), ``slot``, ``site``, ``payload`` bits and ``time`` in cycles since its
+    writer's entry. Per slot: how many were ``recorded`` and ``corrupt``, and ``stay``, the cycles from entry to exit
+    (to the last record of a writer that never left).
     """
 
     track: Int32s
@@ -81,15 +81,16 @@ class Records:
 def place_blocks(slots: Int64s, table: SiteTable, grids: Grids | None = None) -> Blocks:
     """Find each row's launch, CTA and block index.
 
-    Raises ``SlotsError`` (a ``ValueError``) when the slots are not those of ``table``, or an extent of a grid is unknown.
+    Raises ``SlotsError`` when the slots are not those of ``table``, or an extent of a grid is unknown.
     """
     if slots.dtype != np.int64 or slots.ndim != 3:
         raise SlotsError(f"slots must be int64[num_cta, num_writers, words], got {slots.dtype}{list(slots.shape)}")
     rows, writers, words = slots.shape
     if writers != len(table.writers) or (writers and words != layout.slot_words(table.capacity)):
         raise SlotsError(
-            f"slots of shape {list(slots.shape)} do not belong to kernel {table.kernel!r}, which has {len(table.writers)} writers "
-            f"of {layout.slot_words(table.capacity)} words: were they recorded by another build of it?"
+            f"slots of shape {list(slots.shape)} do not belong to kernel {table.kernel!r}, which has "
+            f"{len(table.writers)} writers of {layout.slot_words(table.capacity)} words: "
+            "were they recorded by another build of it?"
         )
     actual = tuple(launch.grid for launch in table.launches) if grids is None else grids
     if len(actual) != len(table.launches):
@@ -113,7 +114,7 @@ def place_blocks(slots: Int64s, table: SiteTable, grids: Grids | None = None) ->
         linear = np.array(table.ctas, np.int64)
     else:
         raise SlotsError(f"slots hold {rows} CTAs, the table of kernel {table.kernel!r} lists {len(table.ctas)}")
-    if writers and ((linear < 0) | (linear >= sizes[launch])).any():
+    if writers and table.ctas is None and ((linear < 0) | (linear >= sizes[launch])).any():
         raise SlotsError(f"slots hold CTAs up to {linear.max()}, beyond the grid {actual} of kernel {table.kernel!r}")
     width, height = extents[launch, 0], extents[launch, 1]
     xyz = np.stack([linear % width, linear // width % height, linear // (width * height)])
@@ -169,11 +170,12 @@ def read_writers(slots: Int64s, table: SiteTable) -> Writers:
     )
 
 
-def _first_true(flags: Bools, rows: int, count: int) -> npt.NDArray[np.intp]:
+def _first_true(flags: Bools, rows: int, count: int) -> Int64s:
     """Slot of each row's first true flag (of its first slot if there is none)."""
     if count == 0:
-        return np.zeros(0, np.intp)
-    return (np.arange(rows) * count + flags.reshape(rows, count).argmax(axis=1)).astype(np.intp)
+        return np.zeros(0, np.int64)
+    slot: Int64s = np.arange(rows) * count + flags.reshape(rows, count).argmax(axis=1)
+    return slot
 
 
 def read_records(slots: Int64s, table: SiteTable, blocks: Blocks, writers: Writers) -> Records:

@@ -19,7 +19,7 @@ Track = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One range. ``ts_cy`` and ``dur_cy`` are cycles, zeroed at the first record of the CTA; ``payload`` is the begin's."""
+    """One range. ``ts_cy`` and ``dur_cy`` are cycles, zeroed at the CTA's first record; ``payload`` is the begin's."""
 
     track: Track
     name: str
@@ -53,7 +53,8 @@ class FlowEdge:
 def rows(events: pd.DataFrame) -> Iterator[Slice | Instant]:
     """The rows of an events frame, in its order.
 
-    ``payload`` is 0 where none was given, signed where its type is. A truncated range is a slice up to its writer's exit.
+    ``payload`` is 0 where none was given, signed where its type is. A truncated range is a slice up to its writer's
+    exit.
     """
     names = list(events["name"].cat.categories)
     first = events["start"] - events.groupby("cta", sort=False)["start"].transform("min")

@@ -1,7 +1,7 @@
 """One captured launch: its slots, what is needed to read them, and everything a reader asks of them.
 
-In: slots (wherever they lie), the :class:`SiteTable` and a :class:`TraceMeta`. Out: :class:`Trace`. The raw slots are the
-truth and are copied to the host, and decoded, when first looked at.
+In: slots (wherever they lie), the :class:`SiteTable` and a :class:`TraceMeta`. Out: :class:`Trace`. The raw slots are
+the truth and are copied to the host, and decoded, when first looked at.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Slots = npt.NDArray[np.int64] | DeviceArray
 class Trace:
     """The events of one launch.
 
-    ``slots`` is ``int64[num_cta, num_writers, words]``: a NumPy array, a tensor of any device, or a function that returns
-    one; it is fetched when first looked at. The frames' columns are those of ``core.columns``. Frames are made once and
-    are the caller's to extend; a write to one changes neither the slots nor another column.
+    ``slots`` is ``int64[num_cta, num_writers, words]``: a NumPy array, a tensor of any device, or a function that
+    returns one; it is fetched when first looked at. The frames' columns are those of ``core.columns``. Frames are made
+    once and are the caller's to extend; a write to one changes neither the slots nor another column.
 
     Example::
 

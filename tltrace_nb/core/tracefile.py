@@ -95,10 +95,12 @@ def read_trace(
 
     Raises ``TraceFileError`` for anything but a sound file, and ``OSError`` where the path cannot be opened.
     """
-    with _naming(path), zipfile.ZipFile(path) as archive:
+    with Path(path).open("rb") as file, _naming(path), zipfile.ZipFile(file) as archive:
         names = sorted(member.filename for member in archive.infolist())
         if names != sorted((META, SLOTS)):
             raise TraceFileError(f"it holds {names[:5]}, not {META} and {SLOTS}; was it saved by Trace.save?")
+        if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in archive.infolist()):
+            raise TraceFileError("it is packed in a way that Trace.save does not use; save the trace again")
         size = archive.getinfo(META).file_size
         if size > META_LIMIT:
             raise TraceFileError(f"{META} is {size:,} bytes, more than {META_LIMIT:,}; it is no trace, do not trust it")
@@ -115,6 +117,10 @@ def read_trace(
             return _slots(member, shape), table, meta
 
 
+_UNSOUND = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
+"""What ``zipfile`` raises for damaged files: also seeks to nowhere, and passwords."""
+
+
 @contextlib.contextmanager
 def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what goes wrong inside into a ``TraceFileError`` that begins with the path."""
@@ -123,12 +129,12 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except TraceFileError as error:
         raise TraceFileError(f"{name}: {error}") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, RecursionError) as error:
+    except _UNSOUND as error:
         problem = (
             f"not a sound .tltrace file ({error}); it is another kind of file, or was cut off: copy or save it again"
         )
         raise TraceFileError(f"{name}: {problem}") from error
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise TraceFileError(f"{name}: {error}; save it again with this version of tltrace_nb") from error
 
 
@@ -142,6 +148,7 @@ def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
             f"file version {raw.get('version')}, this library reads {FILE_VERSION}; upgrade tltrace_nb"
         )
     table = SiteTable.from_json(json.dumps(raw.get("table")))
+    _check(table)
     match raw.get("shape"):
         case [int(rows), int(writers), int(words)] if (
             rows >= 0 and writers == len(table.writers) and (writers == 0 or words == layout.slot_words(table.capacity))
@@ -149,6 +156,31 @@ def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
             return table, _meta(raw.get("meta")), (rows, writers, words)
         case other:
             raise TraceFileError(f"slots of shape {other} do not fit the site table; save the trace again")
+
+
+def _check(table: SiteTable) -> None:
+    """Refuse a table whose values are not of the types that its classes state."""
+    numbers: list[object] = [table.capacity, *(table.ctas or ())]
+    words: list[object] = [
+        table.kernel,
+        table.source,
+        table.source_hash,
+        *(name for flow in table.flows for name in flow),
+    ]
+    for site in table.sites:
+        numbers += [site.id, site.range]
+        words += [site.name, site.lane, site.group, site.source]
+    for writer in table.writers:
+        numbers += [writer.index, writer.thread]
+        words += [writer.group, writer.role or ""]
+    for launch in table.launches:
+        numbers += [launch.first_row, *(1 if extent is None else extent for extent in launch.grid), *launch.block]
+        words.append(launch.name)
+    small = all(isinstance(number, int) and -1 <= number < 1 << 31 for number in numbers)
+    dense = [site.id for site in table.sites] == list(range(len(table.sites)))
+    shaped = all(len(launch.grid) == len(launch.block) == 3 for launch in table.launches)
+    if not (small and dense and shaped and table.capacity >= 0 and all(isinstance(word, str) for word in words)):
+        raise TraceFileError(f"the site table in {META} is damaged; save the trace again")
 
 
 def _meta(raw: Any) -> TraceMeta:

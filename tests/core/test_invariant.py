@@ -1,0 +1,143 @@
+"""Tracing leaves a kernel alone: its CUDA source, without what tracing adds, is that of the untraced kernel.
+
+Checked for every reference kernel on every architecture that it is meant for, both ways of compiling, and then turned
+around: the check must notice markers that were scheduled as statements, a shifted iteration, and a lost site.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import pytest
+from kernels import BY_NAME, REFERENCES, Reference, builds
+from kernels.replay import payloads_off_their_operator, sites_recorded
+from kernels.source import untraced
+from tvm import tirx
+
+from tltrace_nb.core import anchors, lowering, placement
+from tltrace_nb.core.errors import PlacementError
+
+CASES = [
+    pytest.param(reference, architecture, id=f"{reference}-{architecture}", marks=[pytest.mark.full] if reference.full else [])
+    for reference in REFERENCES
+    for architecture in reference.architectures
+]
+AGAIN = [case for case in CASES if case.values[0].again]
+
+MUTATED = [("gemm_3", "sm_80"), ("gemm_3", "sm_90a")]
+
+
+@functools.cache
+def _traced(name: str, architecture: str) -> builds.Source:
+    return builds.traced(BY_NAME[name], architecture)
+
+
+@pytest.mark.parametrize(("reference", "architecture"), CASES)
+def test_the_traced_source_without_tracing_is_the_untraced_source(reference: Reference, architecture: str) -> None:
+    assert untraced(_traced(reference.name, architecture).cuda) == builds.stripped(reference.name, architecture).cuda
+
+
+@pytest.mark.parametrize(("reference", "architecture"), CASES)
+def test_a_stripped_kernel_is_one_that_never_had_markers(reference: Reference, architecture: str) -> None:
+    assert builds.stripped(reference.name, architecture) == builds.never_marked(reference, architecture)
+
+
+@pytest.mark.parametrize(("reference", "architecture"), CASES)
+def test_every_site_is_in_the_source(reference: Reference, architecture: str) -> None:
+    source = _traced(reference.name, architecture).cuda
+    sites = anchors.read_sites(reference.build()).sites
+    assert sites
+    assert [site for site in sites if f"(uint){site.id}, " not in source] == []
+
+
+@pytest.mark.parametrize(("reference", "architecture"), AGAIN)
+def test_finalize_leaves_the_source_alone_too(reference: Reference, architecture: str) -> None:
+    again = builds.traced_again(reference, architecture)
+    assert untraced(again.cuda) == builds.stripped(reference.name, architecture).cuda
+
+
+@pytest.mark.parametrize("reference", [r for r in REFERENCES if not r.again], ids=str)
+def test_finalize_refuses_the_others_and_names_the_way(reference: Reference) -> None:
+    with pytest.raises(PlacementError, match=r"kernel \w+: .*@trace\.jit"):
+        builds.traced_again(reference, reference.architectures[-1])
+
+
+@pytest.mark.parametrize(("reference", "architecture"), CASES)
+def test_the_kernel_s_attributes_differ_in_slots_alone(reference: Reference, architecture: str) -> None:
+    before = builds.stripped(reference.name, architecture).attributes
+    after = _traced(reference.name, architecture).attributes
+    assert {key: value for key, value in after.items() if not key.endswith(".tltrace.table")} == before
+
+
+def test_a_pipeline_is_traced_without_the_markers_costing_it_a_stage() -> None:
+    """The untraced source itself: that the comparison compares pipelines, not two equally spoilt kernels."""
+    assert builds.stripped("gemm_3", "sm_80").cuda.count("cp_async_commit") == 3
+    assert "tma_load" in builds.stripped("gemm_3", "sm_90a").cuda
+    assert "tma_load" in builds.stripped("specialised_gemm", "sm_90a").cuda
+
+
+@pytest.mark.parametrize(("name", "architecture"), MUTATED)
+def test_markers_as_statements_would_be_noticed(name: str, architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lowering, "attach", lambda marked, **_: marked.func)
+    with pytest.raises(PlacementError, match=r"would change TileLang's schedule"):
+        builds.traced(BY_NAME[name], architecture)
+    monkeypatch.setattr(lowering, "same_schedule", lambda *_: True)
+    monkeypatch.setattr(lowering, "check_payloads", lambda *_: None)
+    assert untraced(builds.traced(BY_NAME[name], architecture).cuda) != builds.stripped(name, architecture).cuda
+
+
+@pytest.mark.parametrize(("name", "architecture"), MUTATED)
+def test_a_shifted_iteration_would_be_noticed(name: str, architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert payloads_off_their_operator(_placed(name, architecture)) == []
+    original = placement.site_statement
+
+    def shifted(site: int, payload: Any) -> Any:
+        return original(site, payload + 1)
+
+    monkeypatch.setattr(placement, "site_statement", shifted)
+    assert payloads_off_their_operator(_placed(name, architecture)) != []
+
+
+@pytest.mark.parametrize(("name", "architecture"), MUTATED)
+def test_a_payload_of_the_unscheduled_loop_would_be_noticed(name: str, architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prefetch that is marked with the loop variable of the loop it now stands in, not with its own iteration."""
+    if architecture != "sm_80":
+        pytest.skip("the producer's loop runs in step with its copies")
+    original = anchors.Anchor.from_annotation.__func__  # type: ignore[attr-defined]
+
+    def unfollowed(cls: Any, name: str, value: Any) -> Any:
+        anchor = original(cls, name, value)
+        payload = anchor.payload.a if isinstance(anchor.payload, tirx.Add) else anchor.payload
+        return dataclasses.replace(anchor, payload=payload)
+
+    monkeypatch.setattr(anchors.Anchor, "from_annotation", classmethod(unfollowed))
+    assert payloads_off_their_operator(_placed(name, architecture)) != []
+
+
+@pytest.mark.parametrize(("name", "architecture"), MUTATED)
+def test_a_dropped_site_would_be_noticed(name: str, architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sites_recorded(_placed(name, architecture)) == {site.id for site in anchors.read_sites(BY_NAME[name].build()).sites}
+    original = placement._statement
+    monkeypatch.setattr(placement, "_statement", lambda record: tirx.Evaluate(0) if record.site == 5 else original(record))
+    assert 5 not in sites_recorded(_placed(name, architecture))
+
+
+@pytest.mark.parametrize(("name", "architecture"), MUTATED)
+def test_a_site_that_the_scheduler_lost_is_refused(name: str, architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = lowering.schedule
+
+    def forgetful(func: Any, *args: Any) -> Any:
+        scheduled = original(func, *args)
+        return placement.without_anchors(scheduled) if func.params else scheduled
+
+    monkeypatch.setattr(lowering, "schedule", forgetful)
+    with pytest.raises(PlacementError, match=r"gemm\.py:\d+.* would be dropped"):
+        builds.prepared(BY_NAME[name], architecture)
+
+
+def _placed(name: str, architecture: str) -> Any:
+    from kernels.replay import placed
+
+    return placed(BY_NAME[name], architecture)

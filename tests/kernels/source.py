@@ -1,0 +1,58 @@
+"""The check that tracing leaves a kernel alone: the traced CUDA source without what tracing adds.
+
+What it adds, and all that is taken out here: the helper text, lines that name ``__tlt_``, the parameter ``slots``, blocks in
+which the author put nothing but markers, and a guard that was closed and opened again only because a record stands between
+two statements that shared it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tltrace_nb.core import device
+
+_SLOTS = re.compile(r"(, |(?<=\())int64_t\* __restrict__ slots(?=[,)])")
+_KERNEL = re.compile(r'^extern "C" __global__ void ')
+_GUARD = re.compile(r"^ *if \(tl::tl_shuffle_elect<\d+>\(\)\) \{$")
+_INDENT = re.compile(r" *")
+
+
+def untraced(source: str) -> str:
+    """The CUDA source of a traced kernel without what tracing adds to it."""
+    if device.HELPER not in source:
+        raise AssertionError("not a traced source: it does not contain the helper")
+    lines: list[str] = []
+    recorded = False  # whether something of tracing's was taken out right before this line
+    for line in source.replace(device.HELPER, "").split("\n"):
+        if "__tlt_" in line:
+            recorded = True
+        elif recorded and _reopens(line, lines):
+            lines.pop()
+            recorded = False
+        elif recorded and _closes_nothing(line, lines):
+            # The author's block had no other content; what stood before its brace was taken out as well.
+            if lines.pop().endswith("} else {"):
+                lines.append(line)
+                recorded = False
+        else:
+            lines.append(_SLOTS.sub("", line) if _KERNEL.match(line) else line)
+            recorded = False
+    return "\n".join(lines)
+
+
+def _reopens(line: str, before: list[str]) -> bool:
+    """Whether a line opens the guard that the last line before it, a lone brace, has just closed."""
+    indent = _indent(line)
+    if not _GUARD.match(line) or before[-1] != f"{indent}}}":
+        return False
+    opened = next((b for b in reversed(before[:-1]) if not b.startswith(f"{indent} ")), None)
+    return opened == line
+
+
+def _closes_nothing(line: str, before: list[str]) -> bool:
+    """Whether a line, a lone brace, closes the block that the last line before it opened."""
+    return line.strip() == "}" and before[-1].endswith("{") and _indent(before[-1]) == _indent(line)
+
+
+def _indent(line: str) -> str:
+    return _INDENT.match(line)[0]  # type: ignore[index]

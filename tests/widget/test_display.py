@@ -1,0 +1,70 @@
+"""What a notebook, and what a terminal, is given."""
+
+import json
+import sys
+from typing import Any
+
+import pytest
+from fake_trace import FakeTrace, make_trace, pipeline
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from tltrace_nb.widget.display import PLOTLY_MIME, bundle, show
+
+
+@pytest.fixture
+def notebook() -> Any:
+    """A shell like a kernel's."""
+    shell = InteractiveShell.instance()
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def shown(trace: FakeTrace) -> list[dict[str, Any]]:
+    with capture_output() as captured:
+        assert show(trace) is None  # type: ignore[func-returns-value]
+    return [output.data for output in captured.outputs]
+
+
+@pytest.mark.usefixtures("notebook")
+def test_a_notebook_gets_one_bundle_with_still_fallbacks() -> None:
+    (data,) = shown(pipeline())
+    assert set(data) == {PLOTLY_MIME, "text/html", "text/plain"}
+    assert data["text/plain"] == "Trace('gemm', 42 events)"
+
+
+def test_the_still_picture_runs_nothing_and_fetches_nothing() -> None:
+    text = bundle(pipeline())["text/html"]
+    assert "<svg" in text
+    assert "<table" in text
+    assert "<script" not in text
+    assert "href" not in text
+    assert len(text.encode()) < 60_000
+
+
+def test_the_bundle_is_json() -> None:
+    drawing = json.loads(json.dumps(bundle(pipeline())[PLOTLY_MIME]))
+    assert sum(len(part["x"]) for part in drawing["data"] if part["type"] == "bar") == 40
+
+
+def test_without_plotly_the_still_picture_remains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    assert set(bundle(pipeline())) == {"text/html", "text/plain"}
+
+
+def test_elsewhere_the_repr_and_a_hint_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    show(pipeline())
+    out = capsys.readouterr().out
+    assert out.startswith("Trace('gemm', 42 events)\n")
+    assert "trace.to_html('trace.html')" in out
+
+
+def test_a_wrong_time_is_an_error_everywhere() -> None:
+    wrong: Any = "hours"
+    with pytest.raises(ValueError, match="'auto', 'cycles', 'ns'"):
+        show(pipeline(), time=wrong)
+
+
+def test_an_empty_trace_has_a_bundle() -> None:
+    assert "no events" in bundle(make_trace([]))["text/html"]

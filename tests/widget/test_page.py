@@ -1,0 +1,141 @@
+"""The offline page and the still picture."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from fake_trace import instant, make_trace, pipeline, span
+
+from tltrace_nb.widget.html import write_html
+from tltrace_nb.widget.svg import static_svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+NASTY = "</script><script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    trace = pipeline(kernel=NASTY, losses=[{"lost": 12}], device="virtual", gpu=None)
+    return write_html(trace, tmp_path_factory.mktemp("page") / "t.html").read_text(encoding="utf-8")
+
+
+def own_part(page: str) -> str:
+    """The page without plotly.js, which mentions addresses that it does not open."""
+    return re.sub(r"<script>(?:(?!</script>).)*</script>", "", page, flags=re.DOTALL)
+
+
+def test_the_path_is_returned(tmp_path: Path) -> None:
+    assert write_html(pipeline(), str(tmp_path / "t.html")) == tmp_path / "t.html"
+
+
+def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
+    assert not re.search(r"<script[^>]+src|<link|@import|<img|<iframe", own_part(page))
+    assert "http" not in own_part(page).replace("http-equiv", "")
+
+
+def test_plotly_is_inside_once(page: str) -> None:
+    assert page.count("* plotly.js v") == 1
+
+
+def test_a_kernel_name_cannot_open_a_script(page: str) -> None:
+    assert NASTY not in page
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in page
+
+
+def test_an_event_name_cannot_open_a_script(tmp_path: Path) -> None:
+    trace = make_trace([span(NASTY, 0, 10, lane=NASTY, group=NASTY, role=NASTY, source=NASTY)])
+    text = write_html(trace, tmp_path / "t.html").read_text(encoding="utf-8")
+    assert text.count("</script>") == write_html(pipeline(), tmp_path / "o.html").read_text().count("</script>")
+
+
+def test_the_figure_in_the_page_is_whole(page: str) -> None:
+    text = re.search(r'<script type="application/json" id="figure">(.*?)</script>', page, re.DOTALL)
+    assert text is not None
+    drawing = json.loads(text[1])
+    assert sum(len(part["x"]) for part in drawing["data"] if part["type"] == "bar") == 40
+
+
+def test_the_header_has_device_counts_and_losses(page: str) -> None:
+    for fact in ("<dt>device</dt><dd>virtual", "<dt>SMs</dt><dd>2<", "<dt>ranges</dt><dd>40<", "<dd>12 records<"):
+        assert fact in page
+
+
+def test_the_table_lists_every_name(page: str) -> None:
+    rows = re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td>", page)
+    assert dict(rows) == {
+        "main loop": "2",
+        "copy A": "12",
+        "wait": "12",
+        "mma": "12",
+        "epilogue": "2",
+        "accumulated": "2",
+    }
+
+
+def test_a_selection_of_rows_is_what_the_page_shows(tmp_path: Path) -> None:
+    trace = pipeline()
+    only = trace.events[trace.events["name"] == "mma"]
+    text = write_html(trace, tmp_path / "t.html", events=only).read_text(encoding="utf-8")
+    assert re.findall(r"<tr><td>(.*?)</td>", text) == ["mma"]
+
+
+def test_the_title_replaces_the_kernel_name(tmp_path: Path) -> None:
+    text = write_html(pipeline(), tmp_path / "t.html", title="a & b").read_text(encoding="utf-8")
+    assert "<title>a &amp; b</title>" in text
+
+
+def test_an_empty_trace_has_a_page(tmp_path: Path) -> None:
+    assert "no events" in write_html(make_trace([]), tmp_path / "t.html").read_text(encoding="utf-8")
+
+
+def test_a_still_picture_draws_every_event() -> None:
+    trace = pipeline()
+    root = ET.fromstring(static_svg(trace))
+    assert len(root.findall(f"{SVG}g")) == len(trace.events)
+
+
+def test_a_still_picture_shows_name_and_payload_where_they_fit() -> None:
+    root = ET.fromstring(static_svg(make_trace([span("copy", 0, 100, payload=0), span("b", 100, 101, payload=5)])))
+    assert [text.text for text in root.findall(f"{SVG}g/{SVG}text")] == ["copy", "0"]
+
+
+def test_a_still_picture_has_no_label_for_a_missing_payload() -> None:
+    root = ET.fromstring(static_svg(make_trace([span("copy", 0, 100), instant("dot", 200)])))
+    assert [text.text for text in root.findall(f"{SVG}g/{SVG}text")] == ["copy"]
+
+
+def test_a_still_picture_says_details_on_hover() -> None:
+    root = ET.fromstring(static_svg(make_trace([span("copy", 0, 100, payload=3)])))
+    assert "payload 3" in (root.findtext(f"{SVG}g/{SVG}title") or "")
+
+
+def test_a_still_picture_has_the_arrows_and_the_hatched_rim() -> None:
+    text = static_svg(pipeline())
+    assert text.count('stroke="#555555"') == 12
+    assert text.count("stroke-dasharray") == 1
+
+
+@pytest.mark.parametrize("name", ["x" * 10_000, "<&>'\"" * 50, "🚀" * 300, "mma"])
+def test_a_still_picture_is_small(name: str) -> None:
+    trace = make_trace([span(f"{i}{name}", 2 * i, 2 * i + 1, source="<" * 300) for i in range(5000)])
+    text = static_svg(trace)
+    assert len(text.encode()) < 60_000
+    assert re.search(r"showing [\d,]+ of 5,000 events", text)
+    ET.fromstring(text)
+
+
+def test_a_still_picture_escapes_names() -> None:
+    text = static_svg(make_trace([span(NASTY, 0, 10, lane=NASTY)], kernel=NASTY))
+    assert "<script" not in text
+
+
+def test_a_still_picture_of_nothing_says_so() -> None:
+    assert "no events in this trace" in static_svg(make_trace([]))
+
+
+def test_a_still_picture_says_losses_and_simulation() -> None:
+    text = static_svg(pipeline(losses=[{"lost": 1}], device="virtual"))
+    assert "1 record of 1 writer lost" in text
+    assert "virtual GPU: simulated times, not measured" in text

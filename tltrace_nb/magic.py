@@ -1,0 +1,363 @@
+"""``%tltrace`` and ``%%tltrace``: run a line or a cell with tracing on, and show what was captured.
+
+In: the text of a cell. Out: its usual output, then the timeline. The text goes through IPython's own transformer,
+compiler and display hook, under a file name that ``inspect`` can read: TileLang reads the source of its kernels.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
+
+from tltrace_nb.core.api import HISTORY, trace
+from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.trace import Trace
+
+_FLAGS = ("--no-show",)
+_VALUED = ("--max-events", "--ctas", "--keep", "--name", "-o")
+_OPTIONS = "--max-events N, --ctas SPEC, --keep first|last, --name STEM, -o VAR, --no-show"
+_VALUE = re.compile(r"""\s*("[^"]*"|'[^']*'|\S+)""")
+_HEAD = "# %%tltrace\n"
+"""Stands for the line of the magic, so that line numbers are those of the cell as its author sees it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the line of the magic asks for; ``code`` is what follows the options."""
+
+    options: TraceOptions
+    stem: str | None
+    variable: str | None
+    show: bool
+    code: str
+
+
+@magics_class
+class TraceMagics(Magics):
+    """The magics of this package, registered by ``%load_ext tltrace_nb``."""
+
+    shell: Any
+
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
+    def tltrace(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Any:
+        """Run code with tracing on and show the timeline of the kernels that ran.
+
+        Usage, as a cell magic and as a line magic::
+
+          %%tltrace [--max-events N] [--ctas SPEC] [--keep first|last] [--name STEM] [-o VAR] [--no-show]
+          CODE
+
+          %tltrace [options] CODE      one line
+          %tltrace                     show the last trace again
+
+        Kernels that ``@trace.jit`` builds while the code runs are traced. A kernel object that exists already stays as
+        it was built, so build it in the cell too. The code prints, displays and fails as it does without the magic;
+        after an error, what was captured before it is shown. Afterwards the switch is as it was.
+
+        Options:
+
+          --max-events N     records per writer (default: what the loops of the kernel need)
+          --ctas SPEC        which CTAs record: 8 (the first eight), 0:16 (a range), 0,5,131 (these)
+          --keep first|last  which records stay when there are more than N
+          --name STEM        also write the shown trace to STEM.html and STEM.tltrace in the folder trace.output
+          -o VAR             assign the trace to VAR: a Trace, a list of them when several were captured, else None
+          --no-show          capture, but show nothing
+
+        Examples::
+
+          %%tltrace
+          kernel = matmul(1024, 1024, 1024)
+          kernel(a, b)
+
+          %%tltrace --ctas 0:4 -o gemm --name gemm
+          matmul(1024, 1024, 1024)(a, b)
+
+          %tltrace -o t softmax(4096)(x)
+          t.events.query("name == 'load'").duration.describe()
+        """
+        request = parse(line)
+        if cell is None and not request.code:
+            self._present([trace.last] if trace.last else [], request, "")
+            return None
+        if cell is None:
+            return self._run_line(request, {} if local_ns is None else local_ns)
+        if request.code:
+            raise UsageError(f"%%tltrace takes options only, the code goes below it: {request.code!r}")
+        self._run_cell(request, cell)
+        return None
+
+    def _run_cell(self, request: Request, cell: str) -> None:
+        __tracebackhide__ = True
+        try:
+            tree, name = self._parse(cell, _HEAD)
+            if not tree.body:
+                return
+            interactivity = self.shell.ast_node_interactivity
+            if DisplayHook.semicolon_at_end_of_expression(cell):  # type: ignore[no-untyped-call]
+                interactivity = "none"
+            steps = [self.shell.compile(node, name, mode) for node, mode in _steps(tree.body, interactivity)]
+        except SyntaxError as error:
+            if not self._is_the_cell(cell):
+                raise
+            # IPython shows a syntax error without a traceback and calls it an error before execution.
+            self.shell.displayhook.exec_result.error_before_exec = error
+            self.shell.showsyntaxerror()
+            return
+
+        def run() -> None:
+            __tracebackhide__ = True
+            with self.shell.display_trap:
+                for step in steps:
+                    exec(step, self.shell.user_global_ns, self.shell.user_ns)
+
+        self._trace(request, run, tree, name)
+
+    def _run_line(self, request: Request, local_ns: dict[str, Any]) -> Any:
+        __tracebackhide__ = True
+        tree, name = self._parse(request.code, "")
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        body: CodeType = self.shell.compile(ast.Module(tree.body, []), name, "exec")
+        value = self.shell.compile(ast.Expression(last.value), name, "eval") if isinstance(last, ast.Expr) else None
+
+        def run() -> Any:
+            __tracebackhide__ = True
+            exec(body, self.shell.user_global_ns, local_ns)
+            return None if value is None else eval(value, self.shell.user_global_ns, local_ns)
+
+        return self._trace(request, run, last or tree, name)
+
+    def _parse(self, text: str, head: str) -> tuple[ast.Module, str]:
+        """The text as IPython would run it, and the file name under which ``inspect`` finds it."""
+        code = head + self.shell.transform_cell(text)
+        if self.shell.should_run_async(text, transformed_cell=code):
+            raise UsageError("%tltrace cannot await at the top level of a cell; use 'with trace.tracing():' there")
+        running = self.shell.displayhook.exec_result or self.shell  # IPython counts on before it runs a cell
+        name = self.shell.compile.cache(code, running.execution_count, raw_code=text)
+        return self.shell.transform_ast(self.shell.compile.ast_parse(code, filename=name)), name
+
+    def _is_the_cell(self, body: str) -> bool:
+        """Whether the magic is all that IPython is running now."""
+        result = self.shell.displayhook.exec_result
+        raw = getattr(getattr(result, "info", None), "raw_cell", None) or ""
+        return raw.lstrip().startswith("%%tltrace") and raw.rstrip().endswith(body.rstrip())
+
+    def _trace(self, request: Request, run: Callable[[], Any], tree: ast.AST, name: str) -> Any:
+        __tracebackhide__ = True
+        kernels = self._kernels(tree)
+        before = trace.history
+        options = request.options
+        try:
+            with trace.tracing(
+                max_events=options.max_events, keep=options.keep.value, ctas=options.ctas, budget=options.budget
+            ):
+                value = run()
+        except BaseException as error:
+            _show_from(error, name, self.shell)
+            captured = since(before)
+            if captured:
+                with _secondary("show what was captured before the error"):
+                    self._present(captured, request, "")
+            raise
+        self._present(since(before), request, self._reason(kernels))
+        return value
+
+    def _present(self, captured: list[Trace], request: Request, why_nothing: str) -> None:
+        """Assign, dump and show the traces, with a line on what is not shown."""
+        if request.variable is not None:
+            self.shell.user_ns[request.variable] = captured if len(captured) > 1 else next(iter(captured), None)
+        if not captured:
+            print(
+                f"[tltrace] nothing was captured: {why_nothing}" if why_nothing else "[tltrace] there is no trace yet"
+            )
+            return
+        last = captured[-1]
+        if len(captured) > 1 or not request.show:
+            print(f"[tltrace] {_where(captured, request)}")
+        if request.stem is not None:
+            print(f"[tltrace] wrote {trace.dump(last, None, stem=request.stem)}.html and .tltrace")
+        if request.show:
+            last.show()
+
+    def _kernels(self, tree: ast.AST) -> dict[str, Any]:
+        """The names in the code that stand for compiled kernels or builders of TileLang now."""
+        tilelang = sys.modules.get("tilelang.jit")
+        if tilelang is None:
+            return {}
+        names = {node.id: None for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        values = {name: self.shell.user_ns.get(name) for name in names}
+        return {
+            name: value for name, value in values.items() if isinstance(value, (tilelang.JITKernel, tilelang.JITImpl))
+        }
+
+    def _reason(self, kernels: dict[str, Any]) -> str:
+        """Why nothing was captured: by name where the code names a kernel that cannot record, else in general."""
+        here = {name: value for name, value in kernels.items() if self.shell.user_ns.get(name) is value}
+        if not here:
+            return (
+                "no kernel that @trace.jit built in this cell ran. A kernel that was built before tracing was on stays "
+                "untraced: build it in this cell. One with trace.finalize needs trace.run(kernel, inputs, stem=...)."
+            )
+        from tilelang.jit import JITImpl
+
+        from tltrace_nb.core.errors import NotTracedError
+        from tltrace_nb.core.jit import table_of
+
+        reasons = []
+        for name, value in here.items():
+            if isinstance(value, JITImpl):
+                reasons.append(f"{name} is built by @tilelang.jit: use @trace.jit, which takes the same arguments.")
+                continue
+            try:
+                table_of(value)
+            except NotTracedError:
+                reasons.append(f"{name} was built before tracing was on and stays untraced: build it in this cell.")
+            else:
+                reasons.append(f"{name} returns its slots: run it with trace.run({name}, inputs, stem=...).")
+        return " ".join(reasons)
+
+
+def parse(line: str) -> Request:
+    """The options at the start of a line, and the code after them. Raises ``UsageError`` naming the right ones."""
+    given: dict[str, str] = {}
+    rest = line.strip()
+    while rest.startswith("-"):
+        option, _, after = rest.partition(" ")
+        option, has_value, value = option.partition("=")
+        rest = after.lstrip()
+        if option == "--":
+            break
+        if option in given or (option in _FLAGS and has_value):
+            raise UsageError(f"{option} is given twice or takes no value; the options are {_OPTIONS}")
+        if option not in _FLAGS + _VALUED:
+            raise UsageError(f"unknown option {option}; the options are {_OPTIONS}")
+        if option in _VALUED and not has_value:
+            found = _VALUE.match(rest)
+            if found is None:
+                raise UsageError(f"{option} needs a value; the options are {_OPTIONS}")
+            value, rest = found[1], rest[found.end() :].lstrip()
+        given[option] = value.strip("\"'")
+    variable, stem = given.get("-o"), given.get("--name")
+    if variable is not None and not variable.isidentifier():
+        raise UsageError(f"-o {variable}: give the name of a variable")
+    if stem is not None and (not stem or "/" in stem or stem.startswith(".")):
+        raise UsageError(f"--name {stem}: give a file name without folder or extension; the folder is trace.output")
+    return Request(_options(given), stem, variable, "--no-show" not in given, rest)
+
+
+def _options(given: dict[str, str]) -> TraceOptions:
+    """The options of the switch where it is on, else the defaults, changed as given."""
+    base = trace.options if trace.enabled else TraceOptions()
+    try:
+        max_events = int(given["--max-events"]) if "--max-events" in given else base.max_events
+    except ValueError:
+        raise UsageError(f"--max-events {given['--max-events']}: give a number") from None
+    keep: Any = given.get("--keep", base.keep.value)
+    ctas = cta_ids(given["--ctas"]) if "--ctas" in given else base.ctas
+    try:
+        return TraceOptions.of(max_events, keep, ctas, base.budget)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def cta_ids(spec: str) -> int | list[int]:
+    """``8``: the first eight; ``0:16`` or ``0:16:2``: a range; ``0,5,131`` or ``0:4,9``: these; ``5,``: only CTA 5."""
+    if spec.isdecimal():
+        return int(spec)
+    ids: list[int] = []
+    try:
+        for part in filter(None, spec.split(",")):
+            match [int(bound or 0) for bound in part.split(":")]:
+                case [one]:
+                    ids.append(one)
+                case bounds:
+                    ids.extend(range(*bounds))
+    except (TypeError, ValueError):
+        ids = []
+    if not ids or min(ids) < 0:
+        raise UsageError(f"--ctas {spec}: give 8 (the first eight), 0:16 (a range) or 0,5,131 (these)")
+    return ids
+
+
+def since(before: tuple[Trace, ...]) -> list[Trace]:
+    """The traces captured since the history was ``before``, oldest first, as far as the history still holds them."""
+    now = trace.history
+    for dropped in range(len(before)):
+        kept = before[dropped:]
+        if len(kept) <= len(now) and all(map(operator.is_, kept, now)):
+            return list(now[len(kept) :])
+    return list(now)
+
+
+def _where(captured: list[Trace], request: Request) -> str:
+    count = len(captured)
+    held = "trace.last" if count == 1 else f"trace.history[-{count}:]"
+    if count == HISTORY:
+        head = f"the latest {count} traces (trace.history keeps no more)"
+    else:
+        head = "1 trace" if count == 1 else f"{count} traces"
+    shown = ", the last one is shown" if request.show else ""
+    kept = held if request.variable is None else f"{request.variable} and in {held}"
+    return f"captured {head}{shown}; {'it is' if count == 1 else 'all are'} in {kept}"
+
+
+def _steps(body: list[ast.stmt], interactivity: str) -> Iterator[tuple[ast.Module | ast.Interactive, str]]:
+    """Each statement with its mode of compilation: ``single`` where IPython would display its value."""
+    nodes = list(body)
+    last = nodes[-1]
+    if interactivity == "last_expr_or_assign":
+        targets = last.targets if isinstance(last, ast.Assign) else [getattr(last, "target", None)]
+        if isinstance(last, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and len(targets) == 1:
+            target = targets[0]
+            if isinstance(target, ast.Name):
+                value = ast.Expr(ast.Name(target.id, ast.Load()))
+                nodes.append(ast.fix_missing_locations(ast.copy_location(value, last)))
+        interactivity = "last_expr"
+    if interactivity == "last_expr":
+        interactivity = "last" if isinstance(nodes[-1], ast.Expr) else "none"
+    first_shown = {"all": 0, "last": len(nodes) - 1}.get(interactivity, len(nodes))
+    for number, node in enumerate(nodes):
+        if number < first_shown:
+            yield ast.Module([node], []), "exec"
+        else:
+            yield ast.Interactive([node]), "single"
+
+
+def _show_from(error: BaseException, name: str, shell: Any) -> None:
+    """Let IPython draw the traceback of ``error`` from the cell's own frame on, as without the magic."""
+
+    def render() -> list[str]:
+        top = error.__traceback__
+        while top is not None and top.tb_frame.f_code.co_filename != name:
+            top = top.tb_next
+        lines: list[str] = shell.InteractiveTB.structured_traceback(
+            type(error), error, top or error.__traceback__, tb_offset=0
+        )
+        return lines
+
+    if not hasattr(error, "_render_traceback_"):
+        try:
+            error._render_traceback_ = render  # type: ignore[attr-defined]
+        except AttributeError:  # an exception with slots: the traceback shows the magic, too
+            return
+
+
+@contextmanager
+def _secondary(what: str) -> Iterator[None]:
+    """Report an error instead of raising it, while another one is on its way."""
+    try:
+        yield
+    except Exception as error:  # whatever it is, the first one matters more
+        print(f"[tltrace] could not {what}: {type(error).__name__}: {error}", file=sys.stderr)

@@ -1,0 +1,60 @@
+"""Show a trace under the cell, with a still picture and text for views that cannot run the figure.
+
+In: a trace. Out: nothing; one display bundle of Plotly's own type, ``text/html`` (SVG and a table, no script) and
+``text/plain``. The first is drawn by Plotly's renderer in JupyterLab, Notebook 7 and VS Code, without network;
+nbconvert, Colab and a notebook on GitHub take the second.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from tltrace_nb.widget.figure import LIMIT, figure
+from tltrace_nb.widget.html import table_html
+from tltrace_nb.widget.lanes import Time, TraceLike, check
+from tltrace_nb.widget.svg import static_svg
+
+PLOTLY_MIME = "application/vnd.plotly.v1+json"
+TABLE_ROWS = 20
+"""Most names in the table of the still picture."""
+
+
+def show(trace: TraceLike, *, time: Time = "auto", limit: int = LIMIT) -> None:
+    """Display the timeline of ``trace`` in a notebook; elsewhere print its ``repr`` and how to get a file.
+
+    ``time`` and ``limit`` are those of ``figure``, and so are the errors.
+    """
+    check(limit, time)
+    if _notebook_shell() is None:
+        print(repr(trace))
+        print("No notebook here: trace.to_html('trace.html') writes the timeline as one offline file.")
+        return
+    from IPython.display import display
+
+    display(bundle(trace, time=time, limit=limit), raw=True)  # type: ignore[no-untyped-call]
+
+
+def bundle(trace: TraceLike, *, time: Time = "auto", limit: int = LIMIT) -> dict[str, Any]:
+    """The display data of ``trace`` by MIME type. Without Plotly installed, only the still picture and the text."""
+    data: dict[str, Any] = {
+        "text/plain": repr(trace),
+        "text/html": f"<div>{static_svg(trace, time=time)}{table_html(trace.events, TABLE_ROWS)}</div>",
+    }
+    try:
+        drawing = figure(trace, limit=limit, time=time)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "plotly":
+            raise
+        return data
+    value = json.loads(drawing.to_json())
+    value["config"] = {"displaylogo": False, "responsive": True}
+    return {PLOTLY_MIME: value, **data}
+
+
+def _notebook_shell() -> object | None:
+    """The IPython shell that a front end other than a terminal listens to, if there is one."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return None if type(shell).__name__ == "TerminalInteractiveShell" else shell

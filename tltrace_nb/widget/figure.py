@@ -1,0 +1,261 @@
+"""The timeline as a Plotly figure: a lane per thread, the payload on the bar and in the hover.
+
+In: a trace. Out: ``plotly.graph_objects.Figure``. Plotly draws some thousand bars well and no more, hence ``limit``;
+what it leaves out is said in the figure. Plotly is imported when ``figure`` is called.
+
+Every event is drawn once: a range as a bar, an instant as a diamond, a range of no duration as a tick. Values are
+handed over as lists, not typed arrays, because an older Plotly in the front end cannot read the latter.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
+from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, rows_of
+from tltrace_nb.widget.text import clean, hover_lines, loss_text, markup, payload_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+LIMIT = 2000
+"""Default of the most events drawn: about 5 s to the first paint."""
+
+FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+VIRTUAL = "virtual GPU: simulated times, not measured"
+NO_EVENTS = "no events in this trace"
+
+_ROW_PX = 36.0
+"""Height of a row that holds a name and a payload below each other."""
+_TWO_LINES_PX = 30.0
+_READABLE_PX = 18.0
+_LABEL_PX = 13.0
+_HEIGHT_PX = (240, 1600)
+_BAR = 0.9
+"""Height of a bar, in rows."""
+_TOP_PX, _TITLE_LINE_PX, _BOTTOM_PX = 34, 20, 56
+_TITLE_CHARS = 130
+_TOP_LEFT = {"x": 0, "y": 1, "yanchor": "top", "pad": {"l": 20, "t": 12}}
+_LEGEND_LINE_PX = 20
+_ARROW = "#5f6670"
+_CHAR_PX, _WIDTH_PX = 6.5, 800.0
+"""For guessing whether an instant's text meets its neighbour: a character, and the lanes, in pixels."""
+
+_ON_PAPER = {"showarrow": False, "xref": "paper", "yref": "paper"}
+_BADGE = _ON_PAPER | {
+    "text": "virtual GPU", "hovertext": VIRTUAL, "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom", "yshift": 6,
+    "borderpad": 3, "bordercolor": WARNING, "font": {"color": WARNING, "size": 11},
+}  # fmt: skip
+_NOTHING = _ON_PAPER | {"text": NO_EVENTS, "x": 0.5, "y": 0.5, "font": {"size": 15}}
+
+
+def figure(
+    trace: TraceLike,
+    *,
+    limit: int = LIMIT,
+    height: int | None = None,
+    title: str | None = None,
+    time: Time = "auto",
+    events: pd.DataFrame | None = None,
+) -> go.Figure:
+    """Draw ``trace``.
+
+    Arguments: ``limit`` is the most events drawn; above it the first CTAs that fit are taken whole, and the title says
+    so. ``height`` is in pixels (default: by the number of rows, up to 1600). ``title`` defaults to the kernel's name.
+    ``time`` is ``"cycles"`` since each CTA's entry, ``"ns"`` since the launch's start, or ``"auto"``: cycles for one
+    CTA, ns for several where they are known. ``events`` is a selection of the rows of ``trace.events`` to draw instead.
+
+    Clicking a name in the legend hides it. Raises ``ValueError`` for another ``time``, for ``"ns"`` where the trace has
+    no aligned time, and for a ``limit`` below 1.
+    """
+    import plotly.graph_objects as go
+
+    plan = layout(trace, limit=limit, time=time, events=events)
+    lines = _title_lines(plan, trace, trace.meta.kernel if title is None else title)
+    top = _TOP_PX + _TITLE_LINE_PX * len(lines)
+    pixels = height or _height(plan, top)
+    row_px = (pixels - top - _BOTTOM_PX) / max(plan.rows, 1.0)
+    drawing = go.Figure(_traces(plan, trace, row_px))
+    drawing.update_layout(
+        template="plotly_white",
+        barmode="overlay",
+        height=pixels,
+        margin={"l": 20, "r": 20, "t": top, "b": _BOTTOM_PX},
+        title={"text": "<br>".join(lines), "font": {"size": 16}, **_TOP_LEFT},
+        font={"family": FONT, "size": 12},
+        hovermode="closest",
+        hoverlabel={"align": "left", "namelength": 0},
+        dragmode="zoom",
+        legend={
+            "itemclick": "toggle",
+            "itemdoubleclick": "toggleothers",
+            "groupclick": "togglegroup",
+            "tracegroupgap": 0,
+        },
+        uniformtext={"minsize": 9, "mode": "hide"},
+        xaxis={"title": {"text": _axis_title(plan)}, "zeroline": False, "separatethousands": True},
+        yaxis=_lane_axis(plan, row_px),
+    )
+    if trace.meta.device == "virtual":
+        drawing.add_annotation(**_BADGE)
+    if plan.events.empty:
+        drawing.add_annotation(**_NOTHING)
+        drawing.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
+    return drawing
+
+
+def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any]]:
+    """Per name a trace of bars, one of marks, or both; then one of arrows."""
+    colors = name_colors(trace.events["name"].unique())
+    shown = plan.events
+    begin, end = plan.extent
+    px = _WIDTH_PX / max(end - begin, 1e-9)
+    traces: list[dict[str, Any]] = []
+    for group, name in enumerate(sorted(shown["name"].unique())):
+        mine = shown[shown["name"] == name]
+        is_bar = (mine["kind"] == "range") & (mine["width"] > 0)
+        parts = []
+        if is_bar.any():
+            parts.append(_bars(rows_of(mine[is_bar]), colors[name], "<br>" if row_px >= _TWO_LINES_PX else " · "))
+        if not is_bar.all():
+            parts.append(_marks(rows_of(mine[~is_bar]), colors[name], px, row_px))
+        for i, part in enumerate(parts):
+            label = markup(clean(name))
+            traces.append({**part, "name": label, "legendgroup": str(group), "showlegend": i == 0})
+    if len(plan.arrows):
+        traces.append(_arrow_trace(plan.arrows))
+    return traces
+
+
+def _bars(rows: list[dict[str, Any]], color: str, separator: str) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "base": [row["x"] for row in rows],
+        "x": [row["width"] for row in rows],
+        "y": [row["y"] for row in rows],
+        "width": _BAR,
+        "text": [_label(row, separator) for row in rows],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "constraintext": "inside",
+        "textangle": 0,
+        "insidetextfont": {"color": ink(color), "size": 12},
+        "hovertext": [_hover(row) for row in rows],
+        "hoverinfo": "text",
+        "marker": {
+            "color": color,
+            "line": {"color": border(color), "width": 0.7},
+            "pattern": {
+                "shape": ["/" if row["truncated"] else "" for row in rows],
+                "fgcolor": border(color),
+                "size": 7,
+            },
+        },
+    }
+
+
+def _marks(rows: list[dict[str, Any]], color: str, px: float, row_px: float) -> dict[str, Any]:
+    """Instants and ranges of no duration. The text stands beside the mark where it does not meet the next event."""
+    payloads = [payload_text(row["payload"], row["payload_end"]) for row in rows]
+    instant = [row["kind"] == "instant" for row in rows]
+    return {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": [row["x"] for row in rows],
+        "y": [row["y"] for row in rows],
+        "text": [
+            markup(payload) if len(payload) * _CHAR_PX + 10 <= row["room"] * px else ""
+            for payload, row in zip(payloads, rows, strict=True)
+        ],
+        "textposition": "middle right",
+        "textfont": {"size": 11},
+        "hovertext": [_hover(row) for row in rows],
+        "hoverinfo": "text",
+        "marker": {
+            "color": color,
+            "size": min(max(row_px / 2, 5), 11),
+            "symbol": ["diamond" if i else "line-ns" for i in instant],
+            "line": {"color": border(color), "width": [1 if i else 3 for i in instant]},
+        },
+    }
+
+
+def _arrow_trace(arrows: pd.DataFrame) -> dict[str, Any]:
+    """All arrows as one trace of line segments; the head is a marker that turns to its segment."""
+    rows = rows_of(arrows)
+    tips = [f"{markup(clean(row['src_name']))} → {markup(clean(row['dst_name']))}" for row in rows]
+    return {
+        "type": "scatter",
+        "name": "arrows (dag)",
+        "mode": "lines+markers",
+        "x": [x for row in rows for x in (row["x0"], row["x1"], None)],
+        "y": [y for row in rows for y in (row["y0"], row["y1"], None)],
+        "hovertext": [text for tip in tips for text in ("", tip, "")],
+        "hoverinfo": "text",
+        "line": {"color": _ARROW, "width": 1.4},
+        "marker": {
+            "symbol": "arrow",
+            "angleref": "previous",
+            "size": [0, 11, 0] * len(rows),
+            "color": _ARROW,
+            "opacity": 1,
+            "line": {"color": "#ffffff", "width": 0.8},
+        },
+    }
+
+
+def _label(row: dict[str, Any], separator: str) -> str:
+    """The name, and the payload under it when there is one."""
+    payload = payload_text(row["payload"], row["payload_end"])
+    name = markup(clean(row["name"]))
+    return f"{name}{separator}{markup(payload)}" if payload else name
+
+
+def _hover(row: dict[str, Any]) -> str:
+    name, *rest = map(markup, hover_lines(row))
+    return "<br>".join((f"<b>{name}</b>", *rest))
+
+
+def _title_lines(plan: Layout, trace: TraceLike, heading: str) -> list[str]:
+    """The heading, unless it is empty, then in small type what is not shown and what was lost."""
+    small = [(line, "") for line in textwrap.wrap(plan.note, _TITLE_CHARS)]
+    small += [(line, f";color:{WARNING}") for line in textwrap.wrap(loss_text(trace.losses), _TITLE_CHARS)]
+    lines = [f"<b>{markup(clean(heading, 80))}</b>"] if heading else []
+    return lines + [f"<span style='font-size:12px{color}'>{markup(line)}</span>" for line, color in small]
+
+
+def _axis_title(plan: Layout) -> str:
+    if plan.unit == "ns":
+        return "ns since the first CTA's entry"
+    one = len({lane.cta for lane in plan.lanes}) == 1
+    return "cycles since the CTA's entry" if one else "cycles since each CTA's own entry"
+
+
+def _lane_axis(plan: Layout, row_px: float) -> dict[str, Any]:
+    """Numeric, from the top down, with a label in the middle of a lane and a line between lanes."""
+    rows_per_lane = plan.rows / max(len(plan.lanes), 1)
+    step = max(1, round(_LABEL_PX / max(row_px * rows_per_lane, 0.01) + 0.49))  # labels must not overlap
+    labelled = plan.lanes[::step]
+    edges = [(a.bottom + b.top) / 2 for a, b in zip(plan.lanes, plan.lanes[1:], strict=False)]
+    return {
+        "range": [plan.rows + 0.1, -0.1],
+        "fixedrange": row_px >= _READABLE_PX,  # then a drag zooms time alone
+        "tickmode": "array",
+        "tickvals": [(lane.top + lane.bottom) / 2 for lane in labelled],
+        "ticktext": [markup(lane.label) for lane in labelled],
+        "tickfont": {"size": 11},
+        "automargin": True,
+        "showgrid": False,
+        "zeroline": False,
+        "minor": {"tickmode": "array", "tickvals": edges, "showgrid": True, "gridcolor": "#dfe3e8"},
+    }
+
+
+def _height(plan: Layout, top: int) -> int:
+    """Enough pixels for rows of two lines and for the legend, within bounds."""
+    low, high = _HEIGHT_PX
+    legend = _LEGEND_LINE_PX * min(plan.events["name"].nunique() + 1, 20)
+    return round(min(max(max(plan.rows * _ROW_PX, legend) + top + _BOTTOM_PX, low), high))

@@ -1,0 +1,227 @@
+"""Where every event of a timeline stands: which events, in which lane, on which row, at which x.
+
+In: the frames of a trace. Out: a :class:`Layout`, which ``figure`` (Plotly) and ``svg`` draw. No drawing here.
+A lane is a track (CTA, thread, lane). It has as many rows as its ranges nest or cross, so that none hides another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tltrace_nb.widget.text import clean, numbers, word
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Time = Literal["auto", "cycles", "ns"]
+TIMES: tuple[Time, ...] = ("auto", "cycles", "ns")
+
+LANE_GAP = 0.25
+"""Space between two lanes, in rows."""
+CTA_GAP = 0.5
+"""Further space between two CTAs, in rows."""
+
+_TRACK = ["cta", "thread", "lane"]
+
+
+class MetaLike(Protocol):
+    """What the views read of ``Trace.meta``."""
+
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def gpu(self) -> str | None: ...
+
+
+class TraceLike(Protocol):
+    """What the views read of a ``Trace``: frames as the documentation of ``Trace`` describes them."""
+
+    @property
+    def events(self) -> pd.DataFrame: ...
+    @property
+    def ctas(self) -> pd.DataFrame: ...
+    @property
+    def flows(self) -> pd.DataFrame: ...
+    @property
+    def losses(self) -> pd.DataFrame: ...
+    @property
+    def meta(self) -> MetaLike: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One track. ``top`` and ``bottom`` bound it, in rows from the top of the picture."""
+
+    cta: int
+    thread: int
+    lane: str
+    group: str
+    role: str
+    top: float
+    bottom: float
+
+    @property
+    def label(self) -> str:
+        """The lane's name in the margin: CTA, thread, lane, and its group and role where they say more."""
+        more = [clean(text, 20) for text in dict.fromkeys((self.group, self.role)) if text not in ("", "default")]
+        track = f"CTA {self.cta} · t{self.thread} · {clean(self.lane, 20)}"
+        return f"{track} ({', '.join(more)})" if more else track
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A laid-out timeline.
+
+    ``events`` are the rows to draw, with four columns added: ``x`` and ``width`` (in ``unit``), ``y`` (the middle of
+    the event's row, in rows from the top), and ``room`` (from ``x`` to the next event on that row, or infinite).
+    ``arrows`` has ``x0, y0, x1, y1, src_name, dst_name``. ``note`` says in words what was left out, and is empty when
+    nothing was. ``rows`` is the height of the whole picture.
+    """
+
+    events: pd.DataFrame
+    lanes: tuple[Lane, ...]
+    arrows: pd.DataFrame
+    rows: float
+    unit: Literal["cycles", "ns"]
+    note: str
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """The least and the greatest x of all events; (0, 1) when there are none."""
+        if self.events.empty:
+            return 0.0, 1.0
+        return float(self.events["x"].min()), float((self.events["x"] + self.events["width"]).max())
+
+
+def layout(trace: TraceLike, *, limit: int, time: Time = "auto", events: pd.DataFrame | None = None) -> Layout:
+    """Lay out at most ``limit`` events of ``trace``, or of ``events``, a selection of its rows.
+
+    ``time="auto"`` counts cycles from the CTA's entry when one CTA is shown, else nanoseconds from the launch's start
+    where they are known. Raises ``ValueError`` for another ``time``, for ``"ns"`` where the trace has no aligned time,
+    and for a ``limit`` below 1.
+    """
+    check(limit, time)
+    shown, note = choose(trace.events if events is None else events, limit)
+    unit = _unit(shown, time)
+    shown = shown.assign(
+        x=shown["start" if unit == "cycles" else "start_ns"].to_numpy(),
+        width=np.maximum(shown["duration" if unit == "cycles" else "duration_ns"].fillna(0).to_numpy(), 0),
+    )
+    lanes, y = _stack(shown)
+    shown = shown.assign(y=y)
+    following = shown.sort_values("x", kind="stable").groupby("y")["x"].shift(-1)
+    shown = shown.assign(room=(following - shown["x"]).fillna(np.inf))
+    arrows, hidden = _arrows(shown, trace.flows)
+    if note and hidden:
+        note += f" · {hidden:,} arrows lead to events not shown"
+    rows = lanes[-1].bottom if lanes else 0.0
+    return Layout(shown, lanes, arrows, rows, unit, note)
+
+
+def check(limit: int, time: str) -> None:
+    """Raise ``ValueError`` for a ``limit`` below 1, and for a ``time`` that is not one of ``TIMES``."""
+    if time not in TIMES:
+        raise ValueError(f"time={time!r} is not one of {', '.join(map(repr, TIMES))}")
+    if limit < 1:
+        raise ValueError(f"limit={limit} events: must be at least 1")
+
+
+def choose(events: pd.DataFrame, limit: int) -> tuple[pd.DataFrame, str]:
+    """At most ``limit`` of ``events``, and what that left out in words (empty when nothing).
+
+    The first CTAs that fit are taken whole; if not even one fits, its first lanes that fit; if not even one lane fits,
+    its earliest events.
+    """
+    if len(events) <= limit:
+        return events, ""
+    sizes = events.groupby("cta").size()
+    fitting = sizes.index[sizes.cumsum() <= limit]
+    if len(fitting):
+        chosen = events[events["cta"].isin(fitting)]
+        what = f"CTA{'s' if len(fitting) > 1 else ''} {numbers(fitting)}"
+    else:
+        cta = sizes.index[0]
+        chosen = events[events["cta"] == cta]
+        tracks = chosen.groupby(["thread", "lane"], observed=True).size()
+        number = chosen.groupby(["thread", "lane"], observed=True).ngroup()
+        fit = int((tracks.cumsum() <= limit).sum())
+        if fit:
+            chosen = chosen[number < fit]
+            what = f"CTA {cta}, the first {fit:,} of its {len(tracks):,} lanes"
+        else:
+            chosen = chosen[number == 0].sort_values("start", kind="stable").iloc[:limit].sort_index()
+            what = f"CTA {cta}, the earliest of its first lane"
+    return chosen, f"showing {len(chosen):,} of {len(events):,} events: {what}"
+
+
+def sub_rows(start: Sequence[int], end: Sequence[int], parent: Sequence[int]) -> list[int]:
+    """The row of every event of one lane, from 0: below its parent, and where no earlier event still runs.
+
+    ``start`` and ``end`` are in cycles; ``parent`` is the position of the enclosing event in these sequences, or -1.
+    """
+    rows = [0] * len(start)
+    busy: list[int] = []  # per row, when its last event ends
+    for i in sorted(range(len(start)), key=lambda i: (start[i], -end[i], i)):
+        row = rows[parent[i]] + 1 if parent[i] >= 0 else 0
+        while row < len(busy) and busy[row] > start[i]:
+            row += 1
+        busy.extend([start[i]] * (row + 1 - len(busy)))
+        busy[row] = max(end[i], start[i] + 1)  # an instant takes a cycle, so that two at once stay apart
+        rows[i] = row
+    return rows
+
+
+def _unit(events: pd.DataFrame, time: Time) -> Literal["cycles", "ns"]:
+    known = not events["start_ns"].isna().any()
+    if time == "ns" and not known:
+        raise ValueError("time='ns': this trace has no time that is aligned across SMs; use 'cycles' or 'auto'")
+    if time == "auto":
+        return "ns" if known and events["cta"].nunique() > 1 else "cycles"
+    return time
+
+
+def _stack(events: pd.DataFrame) -> tuple[tuple[Lane, ...], npt.NDArray[np.float64]]:
+    """The lanes from the top, and the ``y`` of every event."""
+    y = np.zeros(len(events))
+    lanes: list[Lane] = []
+    top = 0.0
+    for position in events.groupby(_TRACK, observed=True, sort=True).indices.values():
+        track = events.iloc[position]
+        cta, thread, lane = track[_TRACK].iloc[0]
+        labels = {label: i for i, label in enumerate(track.index)}
+        parent = [-1 if pd.isna(p) else labels.get(p, -1) for p in track["parent"]]
+        rows = sub_rows(track["start"].to_list(), track["end"].to_list(), parent)
+        if lanes:
+            top = lanes[-1].bottom + LANE_GAP + (CTA_GAP if lanes[-1].cta != cta else 0.0)
+        y[position] = top + 0.5 + np.array(rows)
+        group, role = (word(track[key].iloc[0]) for key in ("group", "role"))
+        lanes.append(Lane(int(cta), int(thread), str(lane), group, role, top, top + max(rows) + 1))
+    return tuple(lanes), y
+
+
+def _arrows(events: pd.DataFrame, flows: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """From the end of each flow's source to the start of its destination, and how many lead out of ``events``."""
+    inside = flows["src"].isin(events.index) & flows["dst"].isin(events.index)
+    kept = flows[inside]
+    src, dst = events.loc[kept["src"]], events.loc[kept["dst"]]
+    columns: dict[str, Any] = {
+        "x0": (src["x"] + src["width"]).to_numpy(),
+        "y0": src["y"].to_numpy(),
+        "x1": dst["x"].to_numpy(),
+        "y1": dst["y"].to_numpy(),
+        "src_name": kept["src_name"].to_numpy(),
+        "dst_name": kept["dst_name"].to_numpy(),
+    }
+    return pd.DataFrame(columns), int((~inside).sum())
+
+
+def rows_of(events: pd.DataFrame) -> list[dict[str, Any]]:
+    """The events as dictionaries of plain Python values."""
+    return cast("list[dict[str, Any]]", events.to_dict("records"))

@@ -1,0 +1,124 @@
+"""The timeline as a still picture: small SVG without script, for views that run nothing (nbconvert, mail, Colab).
+
+In: a trace. Out: an ``<svg>`` element as text, below 50 kB whatever the trace holds. Colours are attributes, and the
+ground is painted, because such views strip style sheets.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
+from tltrace_nb.widget.figure import NO_EVENTS, VIRTUAL
+from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, rows_of
+from tltrace_nb.widget.text import clean, hover_lines, loss_text, payload_text
+
+MOST_EVENTS = 240
+MOST_BYTES = 50_000
+
+_ROW, _BAR = 30.0, 27.0
+_MARGIN_LEFT, _MARGIN_RIGHT, _AXIS = 236.0, 12.0, 24.0
+_TYPE = 'font-family="system-ui,sans-serif" font-size="11" fill="#222222"'
+_CHAR = 6.3
+"""Width of an average character of 11 px text, for deciding what fits."""
+
+
+def static_svg(trace: TraceLike, width: int = 900, *, time: Time = "auto") -> str:
+    """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
+
+    At most 240 events are drawn, fewer where their names are long; the picture says which. Hovering an event shows its
+    details where the viewer shows ``<title>``. ``time`` is that of ``figure``; raises ``ValueError`` for a wrong one.
+    """
+    limit = MOST_EVENTS
+    while True:
+        text = _draw(trace, layout(trace, limit=limit, time=time), width)
+        if len(text.encode()) <= MOST_BYTES or limit == 1:
+            return text
+        limit = max(1, limit * 2 // 3)
+
+
+def _draw(trace: TraceLike, plan: Layout, width: int) -> str:
+    lines = _heading(trace, plan)
+    top = 20.0 + 17.0 * len(lines)
+    height = top + max(plan.rows, 1.0) * _ROW + _AXIS
+    colors = name_colors(trace.events["name"].unique())
+    begin, end = plan.extent
+    scale = (width - _MARGIN_LEFT - _MARGIN_RIGHT) / max(end - begin, 1e-9)
+
+    def at(x: float) -> float:
+        return _MARGIN_LEFT + (x - begin) * scale
+
+    def row(y: float) -> float:
+        return top + y * _ROW
+
+    size = f'width="{width}" height="{height:.0f}"'
+    right_aligned = 'text-anchor="end"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height:.0f}" {_TYPE} role="img">',
+        f"<title>{escape(clean(trace.meta.kernel))}: timeline</title>",
+        f'<rect {size} fill="#ffffff"/>',
+    ]
+    for i, (text, style) in enumerate(lines):
+        parts.append(f'<text x="8" y="{20 + 17 * i}" {style}>{escape(text)}</text>')
+    for lane in plan.lanes:
+        middle = row((lane.top + lane.bottom) / 2) + 4
+        parts.append(f'<path d="M8 {row(lane.top) - 2:.1f}H{width - 8}" stroke="#e3e6ea"/>')
+        label = escape(clean(lane.label, 36))
+        parts.append(f'<text x="{_MARGIN_LEFT - 8:.0f}" y="{middle:.1f}" {right_aligned}>{label}</text>')
+    parts += (
+        _event(event, colors[event["name"]], at(event["x"]), row(event["y"]), scale) for event in rows_of(plan.events)
+    )
+    parts += (
+        _arrow(at(arrow["x0"]), row(arrow["y0"]), at(arrow["x1"]), row(arrow["y1"])) for arrow in rows_of(plan.arrows)
+    )
+    if plan.lanes:
+        bottom = f'y="{height - 8:.0f}" fill="#666666"'
+        parts.append(f'<text x="{_MARGIN_LEFT:.0f}" {bottom}>{begin:,.0f}</text>')
+        parts.append(f'<text x="{width - 12}" {bottom} {right_aligned}>{end:,.0f} {plan.unit}</text>')
+    return "".join((*parts, "</svg>"))
+
+
+def _heading(trace: TraceLike, plan: Layout) -> list[tuple[str, str]]:
+    """The lines over the lanes, each with its attributes."""
+    warn = f'fill="{WARNING}"'
+    lines = [
+        (clean(trace.meta.kernel, 80), 'font-size="14" font-weight="bold"'),
+        (VIRTUAL if trace.meta.device == "virtual" else "", warn),
+        (plan.note, 'fill="#666666"'),
+        (loss_text(trace.losses), warn),
+        (NO_EVENTS if plan.events.empty else "", 'fill="#666666"'),
+    ]
+    return [(text, style) for text, style in lines if text]
+
+
+def _event(event: dict[str, Any], color: str, x: float, y: float, scale: float) -> str:
+    payload = payload_text(event["payload"], event["payload_end"])
+    tip = f"<title>{escape(clean(chr(10).join(hover_lines(event)), 160))}</title>"
+    paint = f'fill="{color}" stroke="{border(color)}"'
+    width = event["width"] * scale
+    beside = ""
+    if event["width"] == 0 and payload and len(payload) * _CHAR + 10 <= event["room"] * scale:
+        beside = f'<text x="{x + 9:.1f}" y="{y + 4:.1f}">{escape(payload)}</text>'
+    if event["kind"] == "instant":
+        return f'<g><path d="M{x:.1f} {y - 6:.1f}l6 6-6 6-6-6z" {paint}/>{beside}{tip}</g>'
+    rim = ' stroke-dasharray="4 3"' if event["truncated"] else ""
+    bar = f'<rect x="{x:.1f}" y="{y - _BAR / 2:.1f}" width="{max(width, 1):.1f}" height="{_BAR:.0f}" {paint}{rim}/>'
+    lines = [line for line in (clean(event["name"]), payload) if line]
+    fitting = [line for line in lines if len(line) * _CHAR + 4 <= width]
+    words = "".join(
+        f'<text x="{x + width / 2:.1f}" y="{y + 4 + 11.5 * (i - (len(lines) - 1) / 2):.1f}">{escape(line)}</text>'
+        for i, line in enumerate(lines)
+        if line in fitting
+    )
+    ink_of = f' text-anchor="middle" fill="{ink(color)}"' if words else ""
+    return f"<g{ink_of}>{bar}{words}{beside}{tip}</g>"
+
+
+def _arrow(x0: float, y0: float, x1: float, y1: float) -> str:
+    """A line with a small head."""
+    length = max(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5, 1e-9)
+    ux, uy = (x1 - x0) / length * 6, (y1 - y0) / length * 6
+    points = ((x1, y1), (x1 - ux - uy / 2, y1 - uy + ux / 2), (x1 - ux + uy / 2, y1 - uy - ux / 2), (x1, y1))
+    path = "".join(f"L{x:.1f} {y:.1f}" for x, y in points)
+    return f'<path d="M{x0:.1f} {y0:.1f}{path}" fill="#555555" stroke="#555555"/>'

@@ -1,0 +1,156 @@
+"""The words and numbers of a timeline: labels, hover text, losses, the table of names.
+
+In: frames and single rows of a trace. Out: plain text (not escaped), except ``markup``, which escapes.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NAME_CHARS = 40
+"""Longest name on a bar or in a legend; a longer one is elided."""
+HOVER_CHARS = 200
+"""Longest name or source line in a hover text."""
+_INTEGERS = 2**33
+"""Floats below it that are whole are written as integers."""
+
+_KEPT = {"\u200d"}  # joins emoji; not "printable", yet harmless
+
+
+def clean(text: str, chars: int = NAME_CHARS) -> str:
+    """``text`` on one line, without control characters or lone surrogates, elided after ``chars`` characters."""
+    head = " ".join(text[: 4 * chars].split())
+    head = "".join(c if c.isprintable() or c in _KEPT else "\ufffd" for c in head)
+    if len(head) > chars or len(text) > 4 * chars:
+        head = head[: chars - 1] + "…"
+    return head or "(unnamed)"
+
+
+def markup(text: str) -> str:
+    """``text`` escaped for Plotly, which reads a little HTML, and TeX between dollar signs."""
+    return html.escape(text, quote=False).replace("$", "&#36;")
+
+
+def missing(value: object) -> bool:
+    """Whether a cell holds no value. A payload that is not a number (NaN) is a value."""
+    return value is None or value is pd.NA
+
+
+def word(value: object) -> str:
+    """A text cell as ``str``, empty where it holds no value."""
+    return value if isinstance(value, str) else ""
+
+
+def payload_value(value: object) -> str:
+    """One payload as text, exactly, empty where none was given.
+
+    A float is one of 32 bits in a wider column, or an integer that shares the column with such.
+    """
+    if missing(value):
+        return ""
+    if isinstance(value, float):
+        if value.is_integer() and abs(value) < _INTEGERS:
+            return str(int(value))
+        with np.errstate(over="ignore"):
+            short = np.float32(value)
+        return str(short if math.isnan(value) or float(short) == value else value)
+    return str(value)
+
+
+def payload_text(begin: object, end: object) -> str:
+    """The payload of an event: the value at its begin, and the one at its end where that differs."""
+    first, last = payload_value(begin), payload_value(end)
+    if not first or not last or first == last:
+        return first or last
+    return f"{first} → {last}"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 cycle``, ``2,000 cycles``."""
+    return f"{number:,} {noun}{'' if abs(number) == 1 else 's'}"
+
+
+def nanoseconds(value: float) -> str:
+    """A time in nanoseconds as text, empty where it is not known (NaN)."""
+    return "" if pd.isna(value) else f"{value:,.1f} ns"
+
+
+def numbers(values: Iterable[int]) -> str:
+    """Ascending integers with runs folded: ``[0, 1, 2, 5]`` as 0-2, 5 (with an en dash).
+
+    Only the first six runs are spelled out.
+    """
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and value == runs[-1][1] + 1:
+            runs[-1][1] = value
+        else:
+            runs.append([value, value])
+    words = [f"{a}" if a == b else f"{a}\u2013{b}" for a, b in runs[:6]]
+    return ", ".join(words) + (", …" if len(runs) > 6 else "")
+
+
+def hover_lines(event: dict[str, Any]) -> list[str]:
+    """All that is known of one event (a row of ``Trace.events``), a line each; the first line is the name."""
+    payload = payload_text(event["payload"], event["payload_end"])
+    start = filter(None, (count(event["start"], "cycle"), nanoseconds(event["start_ns"])))
+    duration = filter(None, (count(event["duration"], "cycle"), nanoseconds(event["duration_ns"])))
+    block = f"({event['block_x']}, {event['block_y']}, {event['block_z']})"
+    track = [f"thread {event['thread']}", f"lane {clean(word(event['lane']))}"]
+    track += [f"{key} {clean(word(event[key]))}" for key in ("group", "role") if word(event[key])]
+    lines = [
+        clean(event["name"], HOVER_CHARS),
+        f"payload {payload}" if payload else "",
+        "start " + " · ".join(start),
+        "duration " + " · ".join(duration) if event["kind"] == "range" else "instant",
+        "begun, never ended" if event["truncated"] else "",
+        f"CTA {event['cta']} {block} · SM {event['sm']}",
+        " · ".join(track),
+        clean(event["source"], HOVER_CHARS) if word(event["source"]) else "",
+    ]
+    return [line for line in lines if line]
+
+
+def loss_text(losses: pd.DataFrame) -> str:
+    """What the trace lacks, in one sentence; empty when nothing was lost."""
+    if losses.empty:
+        return ""
+    sums = {key: int(losses[key].sum()) for key in ("lost", "unmatched_ends", "unfinished", "corrupt")}
+    silent = int((losses["executed"] == 0).sum())
+    writers = count(int((losses["lost"] > 0).sum()), "writer")
+    enough = f"max_events={losses['max_events'].max()} holds all"
+    said = (
+        (sums["lost"], f"{count(sums['lost'], 'record')} of {writers} lost ({enough})"),
+        (sums["unmatched_ends"], f"{count(sums['unmatched_ends'], 'end')} without a begin"),
+        (sums["unfinished"], f"{count(sums['unfinished'], 'writer')} never finished"),
+        (sums["corrupt"], f"{count(sums['corrupt'], 'record')} corrupt"),
+        (silent, f"{count(silent, 'writer')} recorded nothing"),
+    )
+    parts = [text for number, text in said if number]
+    return "incomplete: " + " · ".join(parts) if parts else ""
+
+
+def name_table(events: pd.DataFrame) -> pd.DataFrame:
+    """Count, total, mean, median and 99th percentile per name, longest total first.
+
+    Durations are in cycles and over ranges only; a name of instants alone has missing values there.
+    """
+    ranges = events.loc[events["kind"] == "range"].groupby("name", observed=True)["duration"]
+    table = pd.DataFrame(
+        {
+            "count": events.groupby("name", observed=True).size(),
+            "total": ranges.sum(),
+            "mean": ranges.mean(),
+            "p50": ranges.quantile(0.5),
+            "p99": ranges.quantile(0.99),
+        }
+    )
+    return table.sort_values(["total", "count"], ascending=False, kind="stable")
