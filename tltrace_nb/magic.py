@@ -128,16 +128,19 @@ class TraceMagics(Magics):
     def _run_line(self, request: Request, local_ns: dict[str, Any]) -> Any:
         __tracebackhide__ = True
         tree, name = self._parse(request.code, "")
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        body: CodeType = self.shell.compile(ast.Module(tree.body, []), name, "exec")
-        value = self.shell.compile(ast.Expression(last.value), name, "eval") if isinstance(last, ast.Expr) else None
+        *before, last = tree.body or [ast.Pass()]
+        if isinstance(last, ast.Expr):
+            value = self.shell.compile(ast.Expression(last.value), name, "eval")
+        else:
+            value, before = None, tree.body
+        body: CodeType = self.shell.compile(ast.Module(before, []), name, "exec")
 
         def run() -> Any:
             __tracebackhide__ = True
             exec(body, self.shell.user_global_ns, local_ns)
             return None if value is None else eval(value, self.shell.user_global_ns, local_ns)
 
-        return self._trace(request, run, last or tree, name)
+        return self._trace(request, run, tree, name)
 
     def _parse(self, text: str, head: str) -> tuple[ast.Module, str]:
         """The text as IPython would run it, and the file name under which ``inspect`` finds it."""
@@ -171,7 +174,8 @@ class TraceMagics(Magics):
                 with _secondary("show what was captured before the error"):
                     self._present(captured, request, "")
             raise
-        self._present(since(before), request, self._reason(kernels))
+        captured = since(before)
+        self._present(captured, request, "" if captured else self._reason(kernels))
         return value
 
     def _present(self, captured: list[Trace], request: Request, why_nothing: str) -> None:

@@ -10,7 +10,7 @@ import re
 
 import pytest
 from kernels import BY_NAME, builds
-from kernels.replay import Mark, Placed, Work, exactly_once, payloads_off_their_operator, placed, replay, spans, threads_of
+from kernels.replay import Mark, Placed, Work, exactly_once, misplaced, placed, replay, spans, threads_of
 from kernels.replay import tile_numbers as tiles_of
 
 from tltrace_nb.core import device
@@ -19,7 +19,9 @@ from tltrace_nb.core.sites import EventKind
 K_AXIS = {"A": 1, "B": 0}
 ITERATIONS = 16
 PIPELINES = [
-    pytest.param(name, architecture, id=f"{name}-{architecture}", marks=[pytest.mark.full] if BY_NAME[name].full else [])
+    pytest.param(
+        name, architecture, id=f"{name}-{architecture}", marks=[pytest.mark.full] if BY_NAME[name].full else []
+    )
     for stages in (1, 2, 3, 4)
     for name in (f"gemm_{stages}", f"gemm_{stages}_unspecialised")
     for architecture in BY_NAME[name].architectures
@@ -47,7 +49,7 @@ def test_every_iteration_of_a_pipeline_exactly_once_and_in_order(name: str, arch
 @pytest.mark.parametrize(("name", "architecture"), PIPELINES)
 def test_a_load_copies_the_tiles_that_its_payload_names(name: str, architecture: str) -> None:
     kernel = placed(BY_NAME[name], architecture)
-    assert payloads_off_their_operator(kernel) == []
+    assert misplaced(kernel) == []
     loads = [s for s in spans(replay(kernel)) if s.name == "load"]
     for load in loads:
         assert load.payload_end == load.payload
@@ -58,7 +60,6 @@ def test_a_load_copies_the_tiles_that_its_payload_names(name: str, architecture:
 @pytest.mark.parametrize(("name", "architecture"), PIPELINES)
 def test_a_product_is_marked_with_the_iteration_whose_tiles_it_reads(name: str, architecture: str) -> None:
     kernel = placed(BY_NAME[name], architecture)
-    # The stage of a shared buffer that each tile was last copied to, by the thread that copies.
     products = [s for t in threads_of(kernel) for s in spans(replay(kernel, t)) if s.name == "mma"]
     assert len(products) == ITERATIONS
     for product in products:
@@ -117,7 +118,7 @@ def test_an_instant_in_a_pipeline_comes_once_an_iteration(architecture: str) -> 
 
 def test_a_kernel_specialised_by_hand_records_in_both_branches() -> None:
     kernel = placed(BY_NAME["specialised_gemm"], "sm_90a")
-    assert payloads_off_their_operator(kernel, extent=64) == []
+    assert misplaced(kernel, extent=64) == []
     consumer, producer = (spans(replay(kernel, t)) for t in (0, 128))
     assert [s.payload for s in consumer if s.name == "mma"] == list(range(8))
     assert [s.payload for s in producer if s.name == "load"] == list(range(8))
@@ -142,6 +143,30 @@ def test_a_persistent_kernel_numbers_tiles_and_iterations(architecture: str) -> 
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+def test_iterations_under_a_condition_are_those_that_run(architecture: str) -> None:
+    kernel = placed(BY_NAME["conditional_gemm"], architecture)
+    for row in (0, 1):
+        found = [s for t in threads_of(kernel) for s in spans(replay(kernel, t, (0, row, 0)))]
+        for name, what in (("load", ["copy", "copy"]), ("mma", ["gemm"])):
+            assert [s.payload for s in found if s.name == name] == list(range(row + 1, 8)), name
+            assert all([w.what for w in s.work if w.what in what] == what for s in found if s.name == name)
+        for load in (s for s in found if s.name == "load"):
+            assert [tiles_of(w, K_AXIS, 32) for w in load.work if w.what == "copy"] == [[load.payload]] * 2
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+def test_crossing_ranges_in_a_pipeline(architecture: str) -> None:
+    kernel = placed(BY_NAME["crossing_gemm"], architecture)
+    found = [s for t in threads_of(kernel) for s in spans(replay(kernel, t))]
+    assert [s.payload for s in found if s.name == "first"] == list(range(8))
+    assert [s.payload for s in found if s.name == "empty"] == list(range(8))
+    second = [s for s in found if s.name == "second"]
+    for what in ("copy", "gemm"):  # torn apart by the scheduler, each part has its iteration
+        assert [s.payload for s in second if any(w.what == what for w in s.work)] == list(range(8))
+    assert len([s for s in found if s.name == "through"]) == len(threads_of(kernel))
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 def test_split_k_names_the_tile_within_its_part(architecture: str) -> None:
     kernel = placed(BY_NAME["split_k"], architecture)
     loads = [s for s in spans(replay(kernel, 0, (0, 0, 2))) if s.name == "load"]
@@ -150,15 +175,21 @@ def test_split_k_names_the_tile_within_its_part(architecture: str) -> None:
         assert [tiles_of(w, K_AXIS, 32) for w in load.work] == [[2 * 8 + (load.payload or 0)]] * 2
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize("causal", [False, True])
-def test_attention_marks_each_block_of_keys_once(architecture: str, causal: bool) -> None:
-    kernel = placed(BY_NAME["causal_attention" if causal else "attention"], architecture)
-    block = 2 if causal else 0
-    count = block + 1 if causal else 4
-    for name in ("load K", "QK", "softmax", "load V", "PV"):
-        payloads = [s.payload for t in threads_of(kernel) for s in spans(replay(kernel, t, (block, 0, 0))) if s.name == name]
-        assert payloads == list(range(count)), name
+@pytest.mark.parametrize(
+    ("name", "architecture"),
+    [
+        ("attention", "sm_80"),
+        ("attention", "sm_90a"),
+        ("causal_attention", "sm_90a"),
+        ("causal_attention_unpipelined", "sm_80"),
+    ],
+)
+def test_attention_marks_each_block_of_keys_once(name: str, architecture: str) -> None:
+    kernel = placed(BY_NAME[name], architecture)
+    count = 4 if name == "attention" else 3
+    for range_name in ("load K", "QK", "softmax", "load V", "PV"):
+        found = [s for t in threads_of(kernel) for s in spans(replay(kernel, t, (2, 0, 0))) if s.name == range_name]
+        assert [s.payload for s in found] == [s.payload_end for s in found] == list(range(count)), range_name
 
 
 def test_attention_loads_the_keys_that_the_payload_names() -> None:
@@ -166,7 +197,9 @@ def test_attention_loads_the_keys_that_the_payload_names() -> None:
         kernel = placed(BY_NAME["attention"], architecture)
         for name, buffer in (("load K", "K"), ("load V", "V")):
             loads = [s for s in spans(replay(kernel)) if s.name == name]
-            assert [tiles_of(w, {buffer: 1}, 64) for s in loads for w in s.work if w.what == "copy"] == [[s.payload] for s in loads]
+            assert [tiles_of(w, {buffer: 1}, 64) for s in loads for w in s.work if w.what == "copy"] == [
+                [s.payload] for s in loads
+            ]
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])

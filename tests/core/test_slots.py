@@ -25,9 +25,9 @@ def test_slots_bytes_is_the_size_of_the_array() -> None:
 
 def test_header_words_are_little_endian_halves() -> None:
     slots = np.zeros((1, 1, layout.slot_words(0)), np.int64)
-    slots[0, 0] = [layout.STATE_DONE << 32 | 9, 64 << 32 | 131, 10, 11, 12, 13]
+    slots[0, 0] = [layout.STATE_DONE << 32 | 9, 64 << 32 | 5 << 16 | 131, 10, 11, 12, 13]
     head = layout.headers(slots)[0, 0]
-    assert [int(head[name]) for name in layout.HEADER.names or ()] == [9, layout.STATE_DONE, 131, 64, 10, 11, 12, 13]
+    assert [int(head[name]) for name in layout.HEADER.names or ()] == [9, layout.STATE_DONE, 131, 5, 64, 10, 11, 12, 13]
 
 
 def test_a_record_holds_clock_site_and_payload_bits() -> None:

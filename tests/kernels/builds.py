@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from kernels import MODULES, Reference
 from tilelang.backend.module import create_backend_context
 from tilelang.engine.lower import lower_with_context
 
+from kernels import MODULES, Reference
 from tltrace_nb.core import anchors, lowering, schedule
 from tltrace_nb.core.again import lower
 from tltrace_nb.core.options import TraceOptions
@@ -62,9 +62,9 @@ def prepared(reference: Reference, architecture: str, options: TraceOptions | No
         return lowering.prepare(reference.build(), target, options or TraceOptions(), reference.pass_configs)
 
 
-def traced(reference: Reference, architecture: str) -> Source:
+def traced(reference: Reference, architecture: str, options: TraceOptions | None = None) -> Source:
     """Traced the way of ``@trace.jit``."""
-    low = prepared(reference, architecture)
+    low = prepared(reference, architecture, options)
     context = schedule.context_with(low.at_boundary, target_of(architecture))
     return _generate(low.anchored, context, reference.pass_configs)
 

@@ -1,4 +1,6 @@
-"""Kernels whose markers stand in odd places: branches, ``while``, early returns, macros, threads and warps of their own."""
+"""Kernels whose markers stand in odd places: branches, ``while``, early returns, macros, single threads and warps."""
+
+# ruff: noqa: SIM108, SIM117 (TileLang turns each statement into one of the kernel's)
 
 import tilelang.language as T
 
@@ -148,6 +150,24 @@ def _only_markers_expected(a, flag):
     return torch.where((flag > 1).repeat_interleave(128), a, a * 2 - 1)
 
 
+def spent_condition(n=128):
+    """A condition that the guarded statement itself makes false: the range must still end."""
+
+    @T.prim_func
+    def spent_condition(A: T.Tensor((n,), "int32"), B: T.Tensor((n,), "int32")):
+        with T.Kernel(1, threads=n):
+            tx = T.get_thread_binding()
+            left = T.alloc_var("int32")
+            left = A[tx]
+            for i in T.serial(4):
+                if left > 0:
+                    with trace.range("spend", payload=i):
+                        left = left - 1
+            B[tx] = left
+
+    return spent_condition
+
+
 @T.macro
 def _scale(A, B, start, count, factor):
     with trace.range("macro", payload=start):
@@ -278,11 +298,22 @@ REFERENCES = (
     Reference("every_thread", every_thread, lambda device: (integers(device, 16, low=0, high=9),), lambda a: a * 4),
     Reference("every_warp", every_warp, _vector(1024), lambda a: a * 2),
     Reference("early_return", early_return, _vector(1000), lambda a: a * 2),
-    Reference("collatz", collatz, lambda device: (integers(device, 64, low=1, high=99),), _collatz_expected, rtol=0, atol=0),
+    Reference(
+        "collatz", collatz, lambda device: (integers(device, 64, low=1, high=99),), _collatz_expected, rtol=0, atol=0
+    ),
     Reference("branches", branches, _branches_inputs, _branches_expected),
     Reference("only_markers", only_markers, _only_markers_inputs, _only_markers_expected),
+    Reference(
+        "spent_condition",
+        spent_condition,
+        lambda device: (integers(device, 128, low=0, high=9),),
+        lambda a: (a - 4).clamp(min=0),
+        again=False,
+    ),
     Reference("macro", macro, _vector(1024), _macro_expected),
-    Reference("payloads", payloads, _payload_inputs, lambda *used: sum(t.float() for t in used[:-1]), rtol=0.1, atol=1.0),
+    Reference(
+        "payloads", payloads, _payload_inputs, lambda *used: sum(t.float() for t in used[:-1]), rtol=0.1, atol=1.0
+    ),
     Reference("crossing", crossing, _vector(128), lambda a: (a + 1) * 8),
     Reference("groups", groups, _vector(256), lambda a: a + 3),
 )

@@ -1,5 +1,7 @@
 """Kernels without matrix products: element by element, reductions, atomics, unrolled and vectorised loops."""
 
+# ruff: noqa: SIM108, SIM117 (TileLang turns each statement into one of the kernel's)
+
 import tilelang.language as T
 
 from kernels.reference import Reference, integers, normal
@@ -199,14 +201,22 @@ REFERENCES = (
     Reference("add", add, _two_vectors(4096), lambda a, b: a + b),
     Reference("dynamic_add", dynamic_add, _two_vectors(1000), lambda a, b: a + b, again=False),
     Reference(
-        "softmax", softmax, lambda device: (normal(device, 64, 512, dtype="float32"),), lambda a: a.softmax(dim=1), rtol=1e-4, atol=1e-5
+        "softmax",
+        softmax,
+        lambda device: (normal(device, 64, 512, dtype="float32"),),
+        lambda a: a.softmax(dim=1),
+        rtol=1e-4,
+        atol=1e-5,
     ),
     Reference("row_sum", row_sum, lambda device: (normal(device, 256, 1024, dtype="float32"),), lambda a: a.sum(dim=1)),
     Reference("unrolled", unrolled, _vector(1024), lambda a: _unrolled_expected(a.clone())),
     Reference("vectorised", vectorised, _vector(2048, "float16"), lambda a: a),
     Reference("histogram", histogram, _histogram_inputs, _histogram_expected, out_idx=(), rtol=0, atol=0),
     Reference(
-        "two_dimensional_grid", two_dimensional_grid, lambda device: (normal(device, 64, 96, dtype="float32"),), lambda a: a * 2
+        "two_dimensional_grid",
+        two_dimensional_grid,
+        lambda device: (normal(device, 64, 96, dtype="float32"),),
+        lambda a: a * 2,
     ),
     Reference(
         "three_dimensional_grid",

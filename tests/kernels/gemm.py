@@ -86,7 +86,9 @@ def persistent(m=512, n=512, k=256, bm=128, bn=128, bk=64, stages=2, sms=4):
 
 def persistent_primitive(m=512, n=512, k=256, bm=128, bn=128, bk=64, stages=2, sms=4):
     @T.prim_func
-    def persistent_primitive(A: T.Tensor((m, k), "float16"), B: T.Tensor((k, n), "float16"), C: T.Tensor((m, n), "float16")):
+    def persistent_primitive(
+        A: T.Tensor((m, k), "float16"), B: T.Tensor((k, n), "float16"), C: T.Tensor((m, n), "float16")
+    ):
         with T.Kernel(sms, threads=128) as cta:
             A_shared = T.alloc_shared((bm, bk), "float16")
             B_shared = T.alloc_shared((bk, bn), "float16")
@@ -125,6 +127,82 @@ def dynamic(n=256, k=256, bm=128, bn=128, bk=32, stages=2):
                 T.copy(C_local, C[by * bm, bx * bn])
 
     return dynamic
+
+
+def paged(m=256, n=256, k=256, bm=128, bn=128, bk=32, stages=3):
+    """The tiles of A are found through a table, and the page that was found is the payload."""
+
+    @T.prim_func
+    def paged(
+        A: T.Tensor((m, k), "float16"),
+        B: T.Tensor((k, n), "float16"),
+        Pages: T.Tensor((k // bk,), "int32"),
+        C: T.Tensor((m, n), "float16"),
+    ):
+        with T.Kernel(T.ceildiv(n, bn), T.ceildiv(m, bm), threads=128) as (bx, by):
+            A_shared = T.alloc_shared((bm, bk), "float16")
+            B_shared = T.alloc_shared((bk, bn), "float16")
+            C_local = T.alloc_fragment((bm, bn), "float32")
+            T.clear(C_local)
+            for ko in T.Pipelined(k // bk, num_stages=stages):
+                page = Pages[ko]
+                with trace.range("load", payload=page):
+                    T.copy(A[by * bm, page * bk], A_shared)
+                    T.copy(B[ko * bk, bx * bn], B_shared)
+                with trace.range("mma", payload=Pages[ko]):
+                    T.gemm(A_shared, B_shared, C_local)
+            T.copy(C_local, C[by * bm, bx * bn])
+
+    return paged
+
+
+def conditional(m=256, n=256, k=256, bm=128, bn=128, bk=32, stages=3):
+    """Iterations under a run-time condition: block row y leaves out its first y + 1 tiles."""
+
+    @T.prim_func
+    def conditional(A: T.Tensor((m, k), "float16"), B: T.Tensor((k, n), "float16"), C: T.Tensor((m, n), "float16")):
+        with T.Kernel(T.ceildiv(n, bn), T.ceildiv(m, bm), threads=128) as (bx, by):
+            A_shared = T.alloc_shared((bm, bk), "float16")
+            B_shared = T.alloc_shared((bk, bn), "float16")
+            C_local = T.alloc_fragment((bm, bn), "float32")
+            T.clear(C_local)
+            for ko in T.Pipelined(k // bk, num_stages=stages):
+                if ko > by:
+                    with trace.range("load", payload=ko):
+                        T.copy(A[by * bm, ko * bk], A_shared)
+                        T.copy(B[ko * bk, bx * bn], B_shared)
+                    with trace.range("mma", payload=ko):
+                        T.gemm(A_shared, B_shared, C_local)
+            T.copy(C_local, C[by * bm, bx * bn])
+
+    return conditional
+
+
+def crossing(m=256, n=256, k=256, bm=128, bn=128, bk=32, stages=3):
+    """Tokens that cross each other in a pipelined loop, a range begun before it and ended after it, an empty range."""
+
+    @T.prim_func
+    def crossing_gemm(A: T.Tensor((m, k), "float16"), B: T.Tensor((k, n), "float16"), C: T.Tensor((m, n), "float16")):
+        with T.Kernel(T.ceildiv(n, bn), T.ceildiv(m, bm), threads=128) as (bx, by):
+            A_shared = T.alloc_shared((bm, bk), "float16")
+            B_shared = T.alloc_shared((bk, bn), "float16")
+            C_local = T.alloc_fragment((bm, bn), "float32")
+            through = trace.range_start("through")
+            T.clear(C_local)
+            for ko in T.Pipelined(k // bk, num_stages=stages):
+                first = trace.range_start("first", payload=ko)
+                T.copy(A[by * bm, ko * bk], A_shared)
+                second = trace.range_start("second", lane="other", payload=ko)
+                T.copy(B[ko * bk, bx * bn], B_shared)
+                trace.range_end(first)
+                T.gemm(A_shared, B_shared, C_local)
+                trace.range_end(second)
+                with trace.range("empty", payload=ko):
+                    pass
+            trace.range_end(through)
+            T.copy(C_local, C[by * bm, bx * bn])
+
+    return crossing_gemm
 
 
 def dequantising(m=128, n=128, k=256, bm=64, bn=64, bk=64, stages=2):
@@ -208,8 +286,14 @@ def specialised(m=256, n=256, k=512, bm=128, bn=128, bk=64, stages=2):
                         with trace.range("load", payload=ko):
                             rows, columns, depth = by * bm, bx * bn, ko * bk
                             slot = ko % stages
-                            T.tma_copy(A[rows : rows + bm, depth : depth + bk], A_shared[slot, :, :], barrier=loaded[slot])
-                            T.tma_copy(B[depth : depth + bk, columns : columns + bn], B_shared[slot, :, :], barrier=loaded[slot])
+                            T.tma_copy(
+                                A[rows : rows + bm, depth : depth + bk], A_shared[slot, :, :], barrier=loaded[slot]
+                            )
+                            T.tma_copy(
+                                B[depth : depth + bk, columns : columns + bn],
+                                B_shared[slot, :, :],
+                                barrier=loaded[slot],
+                            )
                         T.mbarrier_arrive(loaded[ko % stages])
 
     return specialised
@@ -217,6 +301,26 @@ def specialised(m=256, n=256, k=512, bm=128, bn=128, bk=64, stages=2):
 
 def _operands(m, n, k):
     return lambda device: (normal(device, m, k), normal(device, k, n, seed=1))
+
+
+def _paged_inputs(device):
+    import torch
+
+    return (
+        normal(device, 256, 256),
+        normal(device, 256, 256, seed=1),
+        torch.arange(7, -1, -1, dtype=torch.int32, device=device),
+    )
+
+
+def _paged_expected(a, b, pages):
+    return _product(a.reshape(256, 8, 32)[:, pages.long()].reshape(256, 256), b)
+
+
+def _conditional_expected(a, b):
+    import torch
+
+    return torch.cat([_product(a[:128, 32:], b[32:]), _product(a[128:, 64:], b[64:])])
 
 
 def _product(a, b):
@@ -249,6 +353,9 @@ def _pipelines():
 REFERENCES = (
     *_pipelines(),
     Reference("separate_loads", separate_loads, _operands(256, 256, 512), _product, atol=0.1),
+    Reference("paged_gemm", paged, _paged_inputs, _paged_expected, atol=0.1),
+    Reference("conditional_gemm", conditional, _operands(256, 256, 256), _conditional_expected, atol=0.1),
+    Reference("crossing_gemm", crossing, _operands(256, 256, 256), _product, atol=0.1),
     Reference("persistent", persistent, _operands(512, 512, 256), _product, atol=0.1),
     Reference("persistent_primitive", persistent_primitive, _operands(512, 512, 256), _product, atol=0.1),
     Reference("dynamic_gemm", dynamic, _operands(200, 256, 256), _product, again=False, atol=0.1),

@@ -6,15 +6,14 @@ conditions; a tile operator is an event that says which tile it reads.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kernels import Reference, builds
 from tvm import tirx
 
+from kernels import Reference, builds
 from tltrace_nb.core import placement, schedule
 from tltrace_nb.core.anchors import MarkedKernel
 from tltrace_nb.core.sites import EventKind
@@ -103,19 +102,27 @@ def replay(kernel: Placed, thread: int = 0, block: tuple[int, int, int] = (0, 0,
 
 def spans(events: list[Event]) -> list[Span]:
     """The ranges among the events, in order of their ends. Fails on an end without begin and on a begin without end."""
+    found, unmatched = match(events)
+    assert unmatched == []
+    return found
+
+
+def match(events: list[Event]) -> tuple[list[Span], list[str]]:
+    """The ranges among the events, and the names of begins without end and ends without begin."""
     opened: dict[str, list[tuple[Mark, int]]] = {}
-    found = []
+    found, unmatched = [], []
     for i, event in enumerate(events):
         if isinstance(event, Work) or event.kind is EventKind.INSTANT:
             continue
         if event.kind is EventKind.RANGE_BEGIN:
             opened.setdefault(event.name, []).append((event, i))
-            continue
-        begin, first = opened[event.name].pop()
-        work = tuple(e for e in events[first:i] if isinstance(e, Work))
-        found.append(Span(event.name, begin.payload, event.payload, work))
-    assert not any(opened.values()), opened
-    return found
+        elif not opened.get(event.name):
+            unmatched.append(event.name)
+        else:
+            begin, first = opened[event.name].pop()
+            work = tuple(e for e in events[first:i] if isinstance(e, Work))
+            found.append(Span(event.name, begin.payload, event.payload, work))
+    return found, [*unmatched, *(begin.name for begins in opened.values() for begin, _ in begins)]
 
 
 def tile_numbers(work: Work, axes: dict[str, int], extent: int) -> list[int]:
@@ -134,20 +141,34 @@ def threads_of(kernel: Placed) -> tuple[int, ...]:
     extents = [
         int(node.value)
         for node in _statements(kernel.func.body)
-        if isinstance(node, tirx.AttrStmt) and node.attr_key == "thread_extent" and node.node.thread_tag == "threadIdx.x"
+        if isinstance(node, tirx.AttrStmt)
+        and node.attr_key == "thread_extent"
+        and node.node.thread_tag == "threadIdx.x"
     ]
     return tuple(range(0, extents[0], 128))
 
 
-def payloads_off_their_operator(kernel: Placed, axes: dict[str, int] | None = None, extent: int = 32) -> list[tuple[Span, int]]:
-    """The ranges around a copy from global memory whose payload is not the number of the tile that it copies."""
+def misplaced(kernel: Placed, axes: dict[str, int] | None = None, extent: int = 32) -> list[str]:
+    """What is wrong with the ranges named ``load``: each must copy the tiles that its payload names, and no copy be outside.
+
+    ``axes`` tells for each operand along which axis its tiles of ``extent`` elements are numbered.
+    """
+    axes = axes or {"A": 1, "B": 0}
     wrong = []
     for thread in threads_of(kernel):
-        for span in spans(replay(kernel, thread)):
-            for work in span.work:
-                if work.what == "copy" and span.name.startswith("load"):
-                    numbers = tile_numbers(work, axes or {"A": 1, "B": 0}, extent)
-                    wrong += [(span, n) for n in numbers if not span.payload == span.payload_end == n]
+        events = replay(kernel, thread)
+        copied = [tile for e in events if isinstance(e, Work) for tile in tile_numbers(e, axes, extent)]
+        found, unmatched = match(events)
+        wrong += [f"thread {thread}: {name} lacks its other end" for name in unmatched]
+        for span in found:
+            if span.name != "load":
+                continue
+            tiles = [tile for work in span.work for tile in tile_numbers(work, axes, extent)]
+            if tiles != [span.payload] * len(axes) or span.payload_end != span.payload:
+                wrong.append(f"thread {thread}: load {span.payload}..{span.payload_end} copies tiles {tiles}")
+            for tile in tiles:
+                copied.remove(tile)
+        wrong += [f"thread {thread}: tile {tile} is copied outside of any load" for tile in copied]
     return wrong
 
 
@@ -177,6 +198,9 @@ def _run(kernel: Placed, statement: Any, env: Environment, launch: dict[str, int
             case_ = s.then_case if condition else s.else_case
             if case_ is not None:
                 yield from _run(kernel, case_, env, launch)
+        case tirx.For() if s.thread_binding is not None:
+            env[s.loop_var] = launch.get(str(s.thread_binding.thread_tag), 0)
+            yield from _run(kernel, s.body, env, launch)
         case tirx.For() if s.kind in (tirx.ForKind.PARALLEL, tirx.ForKind.VECTORIZED):
             yield Work("parallel", ())
         case tirx.For():
@@ -202,7 +226,9 @@ def _call(kernel: Placed, call: Any, env: Environment) -> Event:
         return Mark(site.kind, site.name, site.id, _value(call.args[2], env))
     what = name.rsplit(".", 1)[-1]
     what = "copy" if "copy" in what else "gemm" if "gemm" in what else what
-    regions = [a for a in call.args if isinstance(a, tirx.Call) and str(a.op.name) == "tl.region" and int(a.args[1]) & 1]
+    regions = [
+        a for a in call.args if isinstance(a, tirx.Call) and str(a.op.name) == "tl.region" and int(a.args[1]) & 1
+    ]
     reads = tuple((str(r.args[0].buffer.name), tuple(_value(i, env) for i in r.args[0].indices)) for r in regions)
     return Work(what, reads)
 
@@ -242,8 +268,3 @@ def _statements(statement: Any) -> list[Any]:
 def exactly_once(values: list[int], count: int) -> bool:
     """Whether the values are 0 .. count-1 in order."""
     return values == list(range(count))
-
-
-def ceildiv(a: int, b: int) -> int:
-    """Tiles of ``b`` that cover ``a``."""
-    return math.ceil(a / b)

@@ -206,6 +206,20 @@ def test_await_at_the_top_level_is_refused_with_the_way(shell: InteractiveShell)
     assert "asyncio" not in shell.user_ns
 
 
+def test_a_real_kernel_reports_each_error_once_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    cells = ["%load_ext tltrace_nb", "%%tltrace --no-show\n'value'", "%%tltrace\n1 / 0", "%%tltrace\na b", "'never'"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+    notebook.cells[2].metadata["tags"] = ["raises-exception"]
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="SyntaxError"):
+        nbclient.NotebookClient(notebook, kernel_name="python3").execute()
+    outputs = [[each.get("ename") or each.output_type for each in cell.outputs] for cell in notebook.cells]
+    assert outputs == [[], ["execute_result", "stream"], ["ZeroDivisionError"], ["SyntaxError"], []]
+
+
 # ---- the switch
 
 
@@ -335,6 +349,13 @@ def test_a_line_gives_its_value_to_an_assignment(shell: InteractiveShell) -> Non
 def test_a_line_may_be_a_statement(shell: InteractiveShell) -> None:
     Ran(shell, "%tltrace --no-show z = kernel(); z += 1")
     assert shell.user_ns["z"] == 43
+
+
+def test_a_line_names_a_kernel_from_before_wherever_it_stands(shell: InteractiveShell) -> None:
+    jit = pytest.importorskip("tilelang.jit")
+    shell.user_ns["old"] = jit.JITKernel.__new__(jit.JITKernel)
+    assert "old was built before" in Ran(shell, "%tltrace x = old").out
+    assert "old was built before" in Ran(shell, "%tltrace old; 1").out
 
 
 def test_a_line_sees_the_variables_of_its_function(shell: InteractiveShell) -> None:

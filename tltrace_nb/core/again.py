@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
+from tvm import tirx
 from tvm.ir import structural_equal
 
+from tltrace_nb.core import device
+from tltrace_nb.core.anchors import site_statement
 from tltrace_nb.core.errors import PlacementError
+from tltrace_nb.core.ir import Stmt, flatten, loads, op_name, rebuild, sequence, walk
 from tltrace_nb.core.lowering import prepare, table_rows
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.placement import without_anchors
@@ -36,9 +41,45 @@ def lower(func: Any, options: TraceOptions, pass_configs: dict[str, Any] | None)
             )
         recording = lowering.instrument(schedule(lowering.anchored, target, configs))
         scheduled_again = schedule(recording, target, configs)
-    if not structural_equal(without_anchors(scheduled_again), without_anchors(recording), map_free_vars=True):
+    if not structural_equal(_skeleton(scheduled_again), _skeleton(recording), map_free_vars=True):
         raise PlacementError(
             f"kernel {name}: TileLang would schedule the recording kernel a second time and change it; build it with "
             "@trace.jit, which resumes TileLang's schedule instead"
         )
     return recording
+
+
+def _skeleton(func: Any) -> Any:
+    """The PrimFunc in a form that a harmless second scheduling keeps.
+
+    Each call of ours is reduced to its function and site, since TileLang may simplify the other arguments. Each statement
+    under an ``if`` without ``else`` gets an ``if`` of its own, as TileLang makes them before it joins them again; where the
+    statements may change the condition this would lose records, and the ``if`` stays whole. Assumptions, which TileLang
+    repeats, are dropped.
+    """
+
+    def visit(statement: Stmt) -> Stmt:
+        name = op_name(statement)
+        if name.startswith("__tlt_"):
+            site = int(statement.value.args[3]) if name.startswith(device.RECORD) else 0
+            return site_statement(site, tirx.StringImm(name))
+        if isinstance(statement, tirx.AttrStmt) and statement.attr_key == "tl.assume":
+            return visit(statement.body)
+        visited = rebuild(statement, visit)
+        if isinstance(visited, tirx.IfThenElse) and visited.else_case is None and not _changes_condition(visited):
+            return sequence(tirx.IfThenElse(visited.condition, s, None) for s in flatten(visited.then_case))
+        return visited
+
+    bare = without_anchors(func)
+    return bare.with_body(visit(bare.body))
+
+
+def _changes_condition(guarded: Stmt) -> bool:
+    """Whether an ``if`` may write in its body what its condition reads."""
+    read = {buffer.data for buffer in loads(guarded.condition)}
+    for statement, _ in walk(guarded.then_case):
+        if isinstance(statement, tirx.BufferStore) and statement.buffer.data in read:
+            return True
+        if isinstance(statement, tirx.Evaluate) and any(buffer.data in read for buffer in loads(statement.value)):
+            return True
+    return False

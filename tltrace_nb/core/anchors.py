@@ -24,7 +24,7 @@ from tvm import tirx
 from tvm.ir import Op
 
 from tltrace_nb.core.errors import MarkerError, PlacementError, TokenError
-from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, children, flatten, op_name, rebuild, sequence, span_of, walk
+from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, children, flatten, op_name, rebuild, sequence, span_of, substitute, walk
 from tltrace_nb.core.markers import Flow, Group, Marker, is_marker, read_marker
 from tltrace_nb.core.sites import EventKind, Site
 
@@ -132,17 +132,33 @@ def has_markers(func: Any) -> bool:
     return any(is_marker(statement) for statement, _ in walk(func.body))
 
 
-def attach(marked: MarkedKernel, *, everywhere: bool, carry_in_value: bool = True) -> Any:
+def attach(marked: MarkedKernel, *, everywhere: bool, carry_in_value: bool = True, inline_lets: bool = False) -> Any:
     """Turn the sites that the scheduler would trip over into anchors; the others stay where they are.
 
     ``everywhere``: anchor all of them (the whole kernel will be split into roles), not only those in pipelined loops.
     ``carry_in_value``: a plain store carries its anchors around the stored value, else in a statement before it.
+    ``inline_lets``: payloads use no variable that a pipelined loop binds, for TileLang inlines a variable that is used once.
     Returns the PrimFunc; raises ``PlacementError`` for a marker that has no operator to ride on.
     """
     attacher = _Attacher(marked, carry_in_value)
     context = _Context()
     change = attacher.anchored if everywhere else attacher.plain
-    return marked.func.with_body(change(marked.func.body, context))
+    body = with_lets_inlined(marked.func.body) if inline_lets else marked.func.body
+    return marked.func.with_body(change(body, context))
+
+
+def with_lets_inlined(body: Stmt) -> Stmt:
+    """A body in whose payloads the variables that a pipelined loop binds are replaced by their values."""
+
+    def visit(statement: Stmt, values: dict[Any, Expr], pipelined: bool) -> Stmt:
+        if is_site(statement):
+            return site_statement(site_id(statement), substitute(statement.value.args[2], values))
+        if pipelined and isinstance(statement, tirx.Bind):
+            values[statement.var] = substitute(statement.value, values)
+        inside = pipelined or is_pipelined(statement)
+        return rebuild(statement, lambda child: visit(child, values, inside))
+
+    return visit(body, {}, False)
 
 
 def is_pipelined(statement: Stmt) -> bool:

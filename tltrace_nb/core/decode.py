@@ -82,10 +82,8 @@ def _sm(writers: Writers, rows: int) -> npt.NDArray[np.int32]:
     if not len(writers.row):
         return np.zeros(rows, np.int32)
     entered = writers.entered.reshape(rows, -1)
-    sm: npt.NDArray[np.int32] = (
-        writers.head["sm"].reshape(rows, -1)[np.arange(rows), entered.argmax(axis=1)].view(np.int32)
-    )
-    return sm
+    sm = writers.head["sm"].reshape(rows, -1)[np.arange(rows), entered.argmax(axis=1)]
+    return sm.astype(np.int32)
 
 
 def _clocks(blocks: Blocks, writers: Writers, records: Records) -> Clocks:

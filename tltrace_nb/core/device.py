@@ -26,7 +26,7 @@ from tvm import tirx
 from tvm.ir import Op
 
 from tltrace_nb.core.ir import Expr, Stmt
-from tltrace_nb.core.sites import Keep
+from tltrace_nb.core.sites import Keep, SiteTable
 from tltrace_nb.core.slots import HEADER_RECORDS, RECORD_BYTES, STATE_DONE, STATE_OPEN
 
 CURSOR = "__tlt_cursor"
@@ -77,6 +77,8 @@ _SIGNATURE = "unsigned* __restrict__ cursor, int64_t* __restrict__ slots, int ro
 # The clock is read by volatile assembly right before the store, and the compiler keeps volatile assembly in order.
 HELPER = f"""
 // __tlt_ device helper of tltrace_nb
+#ifndef __TLT_HELPER
+#define __TLT_HELPER
 static __device__ __forceinline__ unsigned long long __tl_now() {{
   unsigned long long now;
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
@@ -88,11 +90,10 @@ static __device__ __forceinline__ unsigned long long __tlt_global_ns() {{
   return now;
 }}
 static __device__ __forceinline__ int __tl_thread_idx_x() {{ return threadIdx.x; }}
-static __device__ __forceinline__ unsigned __tlt_bits(int value) {{ return value; }}
-static __device__ __forceinline__ unsigned __tlt_bits(unsigned value) {{ return value; }}
-static __device__ __forceinline__ unsigned __tlt_bits(bool value) {{ return value; }}
+template <typename Integer>
+static __device__ __forceinline__ unsigned __tlt_bits(Integer value) {{ return (unsigned)value; }}
 static __device__ __forceinline__ unsigned __tlt_bits(float value) {{ return __float_as_uint(value); }}
-static __device__ __forceinline__ void __tlt_enter({_SIGNATURE}, bool ring) {{
+static __device__ __forceinline__ void __tlt_enter({_SIGNATURE}, bool ring, unsigned tag) {{
   bool silent = row < 0 || writer < 0;
   unsigned header = ((unsigned)row * writers + writer) * (unsigned)({HEADER_RECORDS} + capacity);
   unsigned first = header + {HEADER_RECORDS};
@@ -103,7 +104,7 @@ static __device__ __forceinline__ void __tlt_enter({_SIGNATURE}, bool ring) {{
   asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
   unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
   longlong2* record = reinterpret_cast<longlong2*>(slots) + header;
-  record[0] = make_longlong2((long long)((unsigned long long){STATE_OPEN:#x}u << 32), (long long)((unsigned long long)thread << 32 | sm));
+  record[0] = make_longlong2((long long)((unsigned long long){STATE_OPEN:#x}u << 32), (long long)((unsigned long long)thread << 32 | tag << 16 | sm));
   record[1] = make_longlong2((long long)__tl_now(), (long long)__tlt_global_ns());
 }}
 static __device__ __forceinline__ void __tlt_leave({_SIGNATURE}, bool ring) {{
@@ -118,6 +119,7 @@ static __device__ __forceinline__ void __tlt_leave({_SIGNATURE}, bool ring) {{
 {_record("__tlt_record_beside", ring=False, fresh=False)}
 {_record("__tlt_record_ring", ring=True, fresh=True)}
 {_record("__tlt_record_ring_beside", ring=True, fresh=False)}
+#endif
 """
 
 
@@ -127,11 +129,12 @@ def cursor_buffer() -> Any:
 
 
 def boundary_call(
-    name: str, cursor: Any, slots: Any, *, row: Expr, writer: Expr, writers: int, capacity: int, keep: Keep
+    name: str, cursor: Any, slots: Any, *, row: Expr, writer: Expr, table: SiteTable
 ) -> Stmt:
     """``__tlt_enter`` or ``__tlt_leave``. ``row`` and ``writer`` are -1 in CTAs and threads that do not record."""
-    ring = tirx.IntImm("bool", int(keep is Keep.LAST))
-    return _call(name, _address(cursor), _address(slots), row, writer, writers, capacity, ring)
+    ring = tirx.IntImm("bool", int(table.keep is Keep.LAST))
+    tag = [tirx.IntImm("uint32", table.tag)] if name == ENTER else []
+    return _call(name, _address(cursor), _address(slots), row, writer, len(table.writers), table.capacity, ring, *tag)
 
 
 def record_call(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import tilelang
@@ -29,6 +29,9 @@ from tltrace_nb.core.sites import SiteTable
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch
     from tltrace_nb.core.trace import Trace
+
+_OUT_IDX = "tilelang_out_idx"
+"""Attribute in which a PrimFunc itself names its outputs (``T.empty``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,8 @@ def compile_traced(func: Any, how: Compilation, options: TraceOptions, captured:
         context = context_with(lowering.at_boundary, target, how.execution_backend or "auto")
         outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
         positions = None if outputs is None else [i % len(func.params) for i in outputs]
+        if _OUT_IDX in (func.attrs or {}):  # negative positions would count the slots
+            lowering = replace(lowering, anchored=lowering.anchored.with_attr(_OUT_IDX, positions))
         flags = [how.compile_flags] if isinstance(how.compile_flags, str) else how.compile_flags
 
         def build() -> JITKernel:
@@ -225,8 +230,8 @@ def _with_function_attributes(func: Any, how: Compilation) -> Compilation:
     """Fold in what the PrimFunc itself says of its compilation, as ``tilelang.compile`` does."""
     attributes = func.attrs or {}
     changed = {f.name: getattr(how, f.name) for f in fields(how)}
-    if "tilelang_out_idx" in attributes and how.out_idx is None:
-        changed["out_idx"] = [int(i) for i in attributes["tilelang_out_idx"]]
+    if _OUT_IDX in attributes and how.out_idx is None:
+        changed["out_idx"] = [int(i) for i in attributes[_OUT_IDX]]
     if "tilelang_pass_configs" in attributes:
         changed["pass_configs"] = {**dict(attributes["tilelang_pass_configs"]), **(how.pass_configs or {})}
     if "tilelang_compile_flags" in attributes:

@@ -9,6 +9,7 @@ who writes (``writers``), and emit the calls (here, with ``device``).
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +22,12 @@ from tltrace_nb.core.anchors import MarkedKernel, attach, is_pipelined, is_site,
 from tltrace_nb.core.errors import CapacityError, PlacementError
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, walk, with_block
 from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
-from tltrace_nb.core.payloads import check_payloads
+from tltrace_nb.core.payloads import check_moving_payloads, check_payloads
 from tltrace_nb.core.placement import ROLE_SCOPE, place, same_schedule, sites_in
 from tltrace_nb.core.schedule import schedule
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, Keep, Launch, SiteTable
 from tltrace_nb.core.slots import slot_words, slots_bytes
-from tltrace_nb.core.writers import LaunchPlan, LaunchShape, RecordPlan, launches, plan_launch
+from tltrace_nb.core.writers import LaunchPlan, LaunchShape, Plan, RecordPlan, launches, plan
 
 _INT32 = "int32"
 
@@ -63,13 +64,13 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not schedule.
     """
     marked = read_sites(func)
+    check_moving_payloads(marked)
     bare = schedule(strip(func), target, pass_configs)
     anchored, scheduled = _attach(marked, bare, target, pass_configs)
     placed = place(scheduled, marked)
     check_payloads(placed, marked)
     shapes = launches(placed)
-    plans = tuple(plan_launch(shape, marked) for shape in shapes)
-    table = _table(func, marked, shapes, plans, options)
+    table = _table(func, marked, shapes, plan(shapes, marked), options)
     slots = _slots_buffer(table)
     handle = tirx.Var(f"{device.SLOTS}_handle", "handle")
     with_slots = tirx.PrimFunc(
@@ -85,8 +86,8 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
 def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str, Any] | None) -> tuple[Any, Any]:
     """The anchored kernel and its schedule, which is the bare kernel's."""
     everywhere = _splits_roles(marked, bare)
-    for carry_in_value in (True, False):
-        anchored = attach(marked, everywhere=everywhere, carry_in_value=carry_in_value)
+    for inline_lets, carry_in_value in itertools.product((False, True), (True, False)):
+        anchored = attach(marked, everywhere=everywhere, carry_in_value=carry_in_value, inline_lets=inline_lets)
         scheduled = schedule(anchored, target, pass_configs)
         missing = sites_in(anchored) - sites_in(scheduled)
         if not missing and same_schedule(scheduled, bare):
@@ -109,10 +110,9 @@ def _splits_roles(marked: MarkedKernel, bare: Any) -> bool:
 
 
 def _table(
-    func: Any, marked: MarkedKernel, shapes: list[LaunchShape], plans: tuple[LaunchPlan, ...], options: TraceOptions
+    func: Any, marked: MarkedKernel, shapes: list[LaunchShape], chosen: Plan, options: TraceOptions
 ) -> SiteTable:
-    writers = max((plan.writers for plan in plans), key=len)
-    capacity = max(_capacity(plan, options) for plan in plans)
+    capacity = max(_capacity(launch, options) for launch in chosen.launches)
     if options.keep is Keep.LAST:
         capacity = 1 << max(capacity - 1, 0).bit_length()
     grids = [_constant_grid(shape) for shape in shapes]
@@ -130,7 +130,7 @@ def _table(
     table = SiteTable(
         kernel=marked.name,
         sites=marked.sites,
-        writers=writers,
+        writers=chosen.writers,
         flows=marked.flows,
         launches=tuple(entries),
         capacity=capacity,
@@ -138,12 +138,17 @@ def _table(
         ctas=ctas,
         max_events=options.max_events,
         source=marked.sites[0].source.rpartition(":")[0] if marked.sites else "",
-        source_hash=hashlib.sha256(strip(func).script(show_meta=True).encode()).hexdigest()[:16],
+        source_hash=source_hash(strip(func)),
     )
     rows = table_rows(table)
     if rows is not None:
         check_budget(table, rows, options.budget)
     return table
+
+
+def source_hash(func: Any) -> str:
+    """A hash of a kernel as TileLang built it, from its text; give the PrimFunc without markers."""
+    return hashlib.sha256(func.script(show_meta=True).encode()).hexdigest()[:16]
 
 
 def table_rows(table: SiteTable) -> int | None:
@@ -168,10 +173,10 @@ def check_budget(table: SiteTable, rows: int, budget: int) -> None:
         )
 
 
-def _capacity(plan: LaunchPlan, options: TraceOptions) -> int:
-    if plan.bound is None:
+def _capacity(launch: LaunchPlan, options: TraceOptions) -> int:
+    if launch.bound is None:
         return options.max_events or DEFAULT_MAX_EVENTS
-    return min(plan.bound, options.max_events or plan.bound)
+    return min(launch.bound, options.max_events or launch.bound)
 
 
 def _constant_grid(shape: LaunchShape) -> tuple[int | None, int | None, int | None]:
@@ -194,7 +199,9 @@ class _Emitter:
         self._placed = placed
         # The parameter's buffer as the scheduled function has it: passes may have replaced the object.
         self._slots = placed.buffer_map[placed.params[-1]]
-        self._launches = iter(zip(launches(placed), self._table.launches, strict=True))
+        shapes = launches(placed)
+        planned = plan(shapes, self._marked).launches
+        self._launches = iter(zip(shapes, self._table.launches, planned, strict=True))
 
     def func(self) -> Any:
         return self._placed.with_body(self._visit(self._placed.body))
@@ -205,21 +212,18 @@ class _Emitter:
         return rebuild(statement, self._visit)
 
     def _kernel(self, block: Stmt) -> Stmt:
-        shape, launch = next(self._launches)
-        plan = plan_launch(shape, self._marked)
+        shape, launch, planned = next(self._launches)
         table = self._table
         cursor = device.cursor_buffer()
         thread = shape.thread_id()
         boundary = {
             "row": _row(shape.cta_id(), launch, table),
-            "writer": _writer_index(thread, [w.thread for w in table.writers], {w.thread for w in plan.writers}),
-            "writers": len(table.writers),
-            "capacity": table.capacity,
-            "keep": table.keep,
+            "writer": _position(thread, tuple(w.thread for w in table.writers)),
+            "table": table,
         }
         enter = device.boundary_call(device.ENTER, cursor, self._slots, **boundary)
         leave = device.boundary_call(device.LEAVE, cursor, self._slots, **boundary)
-        records = iter(plan.records)
+        records = iter(planned.records)
 
         def record(statement: Stmt, before: RecordPlan | None) -> tuple[Stmt, RecordPlan]:
             here = next(records)
@@ -266,17 +270,6 @@ def _row(cta: Expr, launch: Launch, table: SiteTable) -> Expr:
     if table.ctas is None:
         return cta + launch.first_row if launch.first_row else cta
     return _position(cta, table.ctas)
-
-
-def _writer_index(thread: Expr, threads: list[int], here: set[int]) -> Expr:
-    """The thread's index among the writers, -1 if it does not write in this launch."""
-    if set(threads) == here:
-        return _position(thread, tuple(threads))
-    chosen: Expr = tirx.IntImm(_INT32, -1)
-    for index, number in enumerate(threads):
-        if number in here:
-            chosen = tirx.Select(thread == number, tirx.IntImm(_INT32, index), chosen)
-    return chosen
 
 
 def _position(value: Expr, members: tuple[int, ...]) -> Expr:

@@ -1,6 +1,6 @@
-"""A payload must mean in its place what it meant to the author: the check after placement.
+"""A payload must mean in its place what it meant to the author: the checks before scheduling and after placement.
 
-In: the scheduled PrimFunc with ``__tlt_site`` statements. Out: nothing, or a ``PayloadError`` with the source line.
+In: a PrimFunc with ``__tlt_site`` statements. Out: nothing, or a ``PayloadError`` with the source line.
 
 A payload is read where its operator ended up. There a variable may be out of scope, a local variable may be set only in
 the other role, and an element of a fragment belongs to some other thread; none of these may be recorded silently wrong.
@@ -12,12 +12,14 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.anchors import MarkedKernel, is_site, site_id
+from tltrace_nb.core.anchors import MarkedKernel, is_pipelined, is_site, site_id, with_lets_inlined
 from tltrace_nb.core.errors import PayloadError
 from tltrace_nb.core.ir import Stmt, children, loads, op_name, post_order_visit, walk
 from tltrace_nb.core.placement import ROLE_SCOPE
 
 _FRAGMENT = "local.fragment"
+_REGION = "tl.region"
+_REGION_WRITTEN = 2
 
 
 def check_payloads(placed: Any, marked: MarkedKernel) -> None:
@@ -61,6 +63,30 @@ def check_payloads(placed: Any, marked: MarkedKernel) -> None:
     visit(placed.body, in_scope, None)
 
 
+def check_moving_payloads(marked: MarkedKernel) -> None:
+    """Raise ``PayloadError`` for a payload in a pipelined loop that reads memory which that loop writes.
+
+    The scheduler moves operators to other iterations. A loop variable in their payload moves with them, memory does not.
+    """
+
+    def visit(statement: Stmt, written: set[Any]) -> None:
+        if is_pipelined(statement):
+            written = written | {buffer.data for inner, _ in walk(statement) for buffer in _written(inner)}
+        if is_site(statement):
+            changed = [buffer for buffer in loads(statement.value.args[2]) if buffer.data in written]
+            if changed:
+                site = marked.sites[site_id(statement)]
+                raise PayloadError(
+                    f"kernel {marked.name}, {site.source}: the payload of {site.name!r} reads {changed[0].name!r}, which the "
+                    "pipelined loop around it writes: TileLang moves operators to other iterations, where it has another "
+                    "value; give an expression of loop indices, block indices or memory that the loop only reads"
+                )
+        for child in children(statement):
+            visit(child, written)
+
+    visit(with_lets_inlined(marked.func.body), set())
+
+
 def _check_buffer(where: str, buffer: Any, branch: Any, writers: dict[Any, list[Any]]) -> None:
     scope = buffer.scope()
     if scope == _FRAGMENT:
@@ -92,11 +118,8 @@ def _writers_of_locals(func: Any) -> dict[Any, list[Any]]:
     found: dict[Any, list[Any]] = {}
 
     def visit(statement: Stmt, branch: Any) -> None:
-        if isinstance(statement, tirx.BufferStore):
-            found.setdefault(statement.buffer.data, []).append(branch)
-        elif isinstance(statement, tirx.Evaluate) and op_name(statement):
-            for buffer in loads(statement.value):
-                found.setdefault(buffer.data, []).append(branch)
+        for buffer in _written(statement):
+            found.setdefault(buffer.data, []).append(branch)
         if isinstance(statement, tirx.AttrStmt) and statement.attr_key == ROLE_SCOPE and isinstance(statement.body, tirx.IfThenElse):
             for case in children(statement.body):
                 visit(case, case)
@@ -108,3 +131,17 @@ def _writers_of_locals(func: Any) -> dict[Any, list[Any]]:
     return found
 
 
+def _written(statement: Stmt) -> list[Any]:
+    """The buffers that a statement itself may write; what a call does with a buffer that it gets in no region is unknown."""
+    if isinstance(statement, tirx.BufferStore):
+        return [statement.buffer]
+    if not isinstance(statement, tirx.Evaluate) or not op_name(statement) or is_site(statement):
+        return []
+    found: list[Any] = []
+    for argument in statement.value.args:
+        is_region = isinstance(argument, tirx.Call) and getattr(argument.op, "name", "") == _REGION
+        if not is_region:
+            found += loads(argument)
+        elif int(argument.args[1]) & _REGION_WRITTEN:
+            found.append(argument.args[0].buffer)
+    return found

@@ -127,13 +127,19 @@ class _Placer:
     def _insides(self, statements: list[Stmt], placed: list[frozenset[_Key]], edges: list[_Edges]) -> Iterator[Stmt]:
         """The statements with their own bodies placed."""
         for group in _split_guards(statements):
-            if len(group) > 1:
-                bodies = self._bodies([(statements[i].then_case, placed[i]) for i in group])
-                for i, body in zip(group, bodies, strict=True):
-                    yield rebuild(statements[i], lambda _, body=body: body)
-            else:
+            if len(group) == 1:
                 (i,) = group
                 yield self._inside(statements[i], placed[i], edges[i])
+                continue
+            bodies = self._bodies([(_guard(statements[i]).then_case, placed[i]) for i in group])
+            for i, body in zip(group, bodies, strict=True):
+                yield self._around_guard(statements[i], body, edges[i])
+
+    def _around_guard(self, statement: Stmt, body: Stmt, edges: _Edges) -> Stmt:
+        """A statement with another body under its ``if``, and its records around that ``if``."""
+        if not isinstance(statement, tirx.IfThenElse):
+            return rebuild(statement, lambda inner: self._around_guard(inner, body, edges))
+        return self._with_edges(rebuild(statement, lambda _: body), edges)
 
     def _inside(self, statement: Stmt, placed: frozenset[_Key], edges: _Edges) -> Stmt:
         """One statement with its body placed. A block is no step of the program, so records go into it, to its operators."""
@@ -182,13 +188,16 @@ def _split_guards(statements: list[Stmt]) -> Iterator[list[int]]:
 
 
 def _shares_guard(a: Stmt, b: Stmt) -> bool:
-    return (
-        isinstance(a, tirx.IfThenElse)
-        and isinstance(b, tirx.IfThenElse)
-        and a.else_case is None
-        and b.else_case is None
-        and bool(structural_equal(a.condition, b.condition))
-    )
+    first, second = _guard(a), _guard(b)
+    return first is not None and second is not None and bool(structural_equal(first.condition, second.condition))
+
+
+def _guard(statement: Stmt) -> Any:
+    """The ``if`` without ``else`` that a statement is, or that is all there is in a block; else ``None``."""
+    if isinstance(statement, tirx.IfThenElse):
+        return statement if statement.else_case is None else None
+    inner = [s for body in children(statement) for s in flatten(body)] if _is_block(statement) else []
+    return _guard(inner[0]) if len(inner) == 1 else None
 
 
 def _is_block(statement: Stmt) -> bool:

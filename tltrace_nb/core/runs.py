@@ -5,7 +5,6 @@ In: a compiled kernel, what it returned. Out: the author's outputs, a :class:`Tr
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import NotTracedError, SlotsError
 from tltrace_nb.core.jit import TracedKernel, table_of
 from tltrace_nb.core.lowering import table_rows
-from tltrace_nb.core.slots import slot_words
+from tltrace_nb.core.slots import STATE_DONE, headers, slot_words
 from tltrace_nb.core.trace import Trace
 
 if TYPE_CHECKING:
@@ -40,9 +39,11 @@ def run(compiled: Any, inputs: tuple[Any, ...], *, must_trace: bool) -> tuple[An
 
 
 def decode(compiled: Any, slots: Any) -> Trace:
-    """The trace in slots that the kernel returned; raises ``SlotsError`` when their shape or type is not the kernel's."""
+    """The trace in slots that the kernel returned; raises ``SlotsError`` when they are another kernel's."""
     table = table_of(compiled)
-    _check(slots, table)
+    _check_shape(slots, table)
+    slots = slots.cpu().numpy() if hasattr(slots, "cpu") else slots
+    _check_tag(slots, table)
     grids = tuple((n.grid[0] or 1, n.grid[1] or 1, n.grid[2] or 1) for n in table.launches)
     return Trace(slots, table, describe(table, grids))
 
@@ -64,12 +65,22 @@ def export_html(
     if isinstance(events, Trace):
         events.to_html(path, title=title)
         return
-    from tltrace_nb.core.rows import rows_page
+    from tltrace_nb.core.selection import select
+    from tltrace_nb.widget.html import write_html
 
-    path.write_text(rows_page(list(events), table_of(compiled), title=html.escape(title), sm_clock_ghz=sm_clock_ghz))
+    write_html(select(list(events), table_of(compiled), sm_clock_ghz), path, title=title)
 
 
-def _check(slots: Any, table: SiteTable) -> None:
+def _check_tag(slots: Any, table: SiteTable) -> None:
+    head = headers(slots)
+    tags = head["tag"][head["state"] == STATE_DONE]
+    if len(tags) and (tags != table.tag).any():
+        raise SlotsError(
+            f"kernel {table.kernel}: these slots were filled by another kernel; pass the last tensor that this kernel returned"
+        )
+
+
+def _check_shape(slots: Any, table: SiteTable) -> None:
     words = slot_words(table.capacity)
     rows = table_rows(table)
     shape = tuple(int(n) for n in getattr(slots, "shape", ()))

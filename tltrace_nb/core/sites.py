@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -110,6 +111,11 @@ class SiteTable:
     source: str = ""
     source_hash: str = ""
     version: int = TABLE_VERSION
+
+    @property
+    def tag(self) -> int:
+        """16 bits that tell this kernel's slots from another's."""
+        return int.from_bytes(hashlib.sha256(self.to_json().encode()).digest()[:2], "little")
 
     def to_json(self) -> str:
         """The table as JSON text; ``from_json`` is its inverse."""

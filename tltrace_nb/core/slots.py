@@ -5,12 +5,12 @@ Out: NumPy views of it, without copies.
 
 A slot is the row of one writer in one CTA. It is made of 16-byte records; the first three are the header::
 
-    record 0   markers executed (u32) | state (u32)        SM id (u32) | thread, linear in the CTA (u32)
+    record 0   markers executed (u32) | state (u32)        SM id (u16) | kernel tag (u16) | thread, linear in the CTA (u32)
     record 1   clock64 at entry                            globaltimer at entry, ns
     record 2   clock64 at exit                             globaltimer at exit, ns
     record 3…  clock64                                     site id (u32) | payload bits (u32)
 
-Little-endian: the first of two u32 is the low half of the int64 word. ``markers executed`` is never clamped, so
+Little-endian: the first of two u32 is the low half of the int64 word. The tag is ``SiteTable.tag``: slots tell whose they are. ``markers executed`` is never clamped, so
 ``executed - capacity`` records are lost when it exceeds the capacity. With ``keep="last"`` the records form a ring:
 marker number ``n`` lies at position ``n % capacity``.
 """
@@ -33,7 +33,8 @@ HEADER = np.dtype(
     [
         ("executed", "<u4"),
         ("state", "<u4"),
-        ("sm", "<u4"),
+        ("sm", "<u2"),
+        ("tag", "<u2"),
         ("thread", "<u4"),
         ("entry_clock", "<i8"),
         ("entry_ns", "<i8"),

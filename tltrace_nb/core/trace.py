@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -99,13 +99,20 @@ class Trace:
         """One row per writer with something lost or wrong, or which never recorded; see ``columns.LOSSES``."""
         return self._frames.losses
 
-    @property
+    @cached_property
     def rows(self) -> list[Slice | Instant]:
         """The events as a list of the rows that iterating the trace yields."""
-        return list(self)
+        return list(rows(self.events))
 
     def __iter__(self) -> Iterator[Slice | Instant]:
-        return rows(self.events)
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Slice | Instant: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Slice | Instant]: ...
+    def __getitem__(self, index: int | slice) -> Slice | Instant | list[Slice | Instant]:
+        return self.rows[index]
 
     def __len__(self) -> int:
         return len(self._frames.origin)

@@ -23,7 +23,7 @@ from tvm.ir import Range
 
 from tltrace_nb.core.anchors import MarkedKernel, is_site, site_id
 from tltrace_nb.core.errors import MarkerError
-from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, op_name, walk
+from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, op_name, substitute, uses, walk
 from tltrace_nb.core.markers import Group
 from tltrace_nb.core.placement import ROLE_SCOPE
 from tltrace_nb.core.sites import ENTRY_POINT, Writer
@@ -92,11 +92,18 @@ class RecordPlan:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """The writers of one launch, the plan of each of its site statements in program order, and their records at most."""
+    """The plan of each site statement of one launch in program order, and a writer's records at most (``None``: unknown)."""
 
-    writers: tuple[Writer, ...]
     records: tuple[RecordPlan, ...]
     bound: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Who records in a PrimFunc: its writers, the same in all its launches, and what each launch records."""
+
+    writers: tuple[Writer, ...]
+    launches: tuple[LaunchPlan, ...]
 
 
 def launches(func: Any) -> list[LaunchShape]:
@@ -108,45 +115,69 @@ def launches(func: Any) -> list[LaunchShape]:
     return found
 
 
-def plan_launch(launch: LaunchShape, marked: MarkedKernel) -> LaunchPlan:
-    """Choose the writers of a launch.
+def plan(shapes: list[LaunchShape], marked: MarkedKernel) -> Plan:
+    """Choose the writers of a PrimFunc.
 
     Raises ``MarkerError`` for a group whose lead is no thread of the author's block.
     """
-    reach = _Reach(launch)
-    roles = _roles(launch, reach)
-    author_threads = math.prod(launch.author_block)
-    shift = launch.threads - author_threads if roles.automatic else 0
-    reached: list[frozenset[int]] = []
-    chosen: list[frozenset[int]] = []
+    drafts = [_Draft.of(shape, marked) for shape in shapes]
     groups: dict[int, str] = {}
-    bounds: dict[int, int | None] = {}
-    for statement, above in walk(launch.body):
-        if not is_site(statement):
-            continue
-        site = marked.sites[site_id(statement)]
-        group = marked.groups[site.id]
-        if group.lead >= author_threads:
-            raise MarkerError(
-                f"kernel {marked.name}, {site.source}: group {group.name!r} has lead={group.lead}, but the block has "
-                f"{author_threads} threads; give a lead below {author_threads}"
-            )
-        threads = reach.of(statement, above)
-        reached.append(threads)
-        chosen.append(_choose(group, threads, shift, roles.producer))
-        times = _trip_count(above, launch)
-        for thread in chosen[-1]:
-            groups.setdefault(thread, group.name)
-            known = bounds.get(thread, 0)
-            bounds[thread] = None if times is None or known is None else known + times
+    roles: dict[int, str | None] = {}
+    for draft in drafts:
+        for thread, group in draft.groups.items():
+            groups.setdefault(thread, group)
+            roles[thread] = roles.get(thread) or draft.roles.of(thread)
     if not groups:
-        groups = {0: ENTRY_POINT}
-    writers = tuple(Writer(i, groups[t], roles.of(t), t) for i, t in enumerate(sorted(groups)))
-    everyone = frozenset(groups)
-    records = tuple(RecordPlan(c, (r & everyone) <= c) for r, c in zip(reached, chosen, strict=True))
-    known = list(bounds.values())
-    bound = None if None in known else max((b for b in known if b is not None), default=0)
-    return LaunchPlan(writers, records, bound)
+        groups, roles = {0: ENTRY_POINT}, {0: None}
+    writers = tuple(Writer(i, groups[t], roles[t], t) for i, t in enumerate(sorted(groups)))
+    return Plan(writers, tuple(draft.against(frozenset(groups)) for draft in drafts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """One launch: for each site statement the threads that reach it, those that write there, and how often at most."""
+
+    roles: _Roles
+    reached: list[frozenset[int]]
+    chosen: list[frozenset[int]]
+    times: list[int | None]
+    groups: dict[int, str]
+
+    @classmethod
+    def of(cls, launch: LaunchShape, marked: MarkedKernel) -> _Draft:
+        reach = _Reach(launch)
+        draft = cls(_roles(launch, reach), [], [], [], {})
+        author_threads = math.prod(launch.author_block)
+        shift = launch.threads - author_threads if draft.roles.automatic else 0
+        for statement, above in walk(launch.body):
+            if not is_site(statement):
+                continue
+            site = marked.sites[site_id(statement)]
+            group = marked.groups[site.id]
+            if group.lead >= author_threads:
+                raise MarkerError(
+                    f"kernel {marked.name}, {site.source}: group {group.name!r} has lead={group.lead}, but the block has "
+                    f"{author_threads} threads; give a lead below {author_threads}"
+                )
+            threads = reach.of(statement, above)
+            chosen = _choose(group, threads, shift, draft.roles.producer)
+            draft.reached.append(threads)
+            draft.chosen.append(chosen)
+            draft.times.append(_trip_count(above, launch))
+            for thread in chosen:
+                draft.groups.setdefault(thread, group.name)
+        return draft
+
+    def against(self, everyone: frozenset[int]) -> LaunchPlan:
+        """The plan, given the writers of all launches."""
+        records = (RecordPlan(c, (r & everyone) <= c) for r, c in zip(self.reached, self.chosen, strict=True))
+        totals: dict[int, int | None] = {}
+        for chosen, times in zip(self.chosen, self.times, strict=True):
+            for thread in chosen:
+                known = totals.get(thread, 0)
+                totals[thread] = None if times is None or known is None else known + times
+        counts = [n for n in totals.values() if n is not None]
+        return LaunchPlan(tuple(records), max(counts, default=0) if len(counts) == len(totals) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +199,12 @@ class _Reach:
         x, y, _ = launch.block
         values = (lanes % x, lanes // x % y, lanes // (x * y))
         self._known: dict[Any, _Lanes] = dict(zip(launch.thread_vars, values, strict=True))
+        self._analyzer = _analyzer(launch)
+        by_axis = dict(zip("xyz", values, strict=True))
         for statement, _ in walk(launch.body):
-            if isinstance(statement, tirx.Bind):
+            if _is_thread_binding(statement):
+                self._known[statement.loop_var] = by_axis[str(statement.thread_binding.thread_tag)[-1]]
+            elif isinstance(statement, tirx.Bind):
                 value = self.evaluate(statement.value)
                 if value is not None:
                     self._known[statement.var] = value
@@ -184,9 +219,21 @@ class _Reach:
     def branch(self, statement: Any, then: bool) -> _Lanes:
         condition = self.evaluate(statement.condition)
         if condition is None:
-            return np.ones(self._count, dtype=bool)
+            return self._possible(statement.condition if then else tirx.Not(statement.condition))
         truth = np.broadcast_to(np.asarray(condition, dtype=bool), (self._count,))
         return truth if then else ~truth
+
+    def _possible(self, condition: Expr) -> _Lanes:
+        """The threads for which a condition holds in some CTA, or for which that cannot be told."""
+        varying = {v: lanes for v, lanes in self._known.items() if np.ndim(lanes) and uses(condition, [v])}
+        if not varying:
+            return np.ones(self._count, dtype=bool)
+
+        def impossible(thread: int) -> bool:
+            here = {v: tirx.IntImm(str(v.dtype), int(lanes[thread])) for v, lanes in varying.items()}
+            return bool(self._analyzer.can_prove(tirx.Not(substitute(condition, here))))
+
+        return np.array([not impossible(thread) for thread in range(self._count)])
 
     def evaluate(self, e: Expr) -> Any:
         """The value in every thread, or ``None`` where it depends on more than thread indices."""
@@ -281,27 +328,38 @@ def _roles(launch: LaunchShape, reach: _Reach) -> _Roles:
     return _Roles(producer, consumer, False) if split else _Roles(frozenset(), frozenset(), False)
 
 
+def _is_thread_binding(statement: Stmt) -> bool:
+    binding = statement.thread_binding if isinstance(statement, tirx.For) else None
+    return binding is not None and str(binding.thread_tag).startswith("threadIdx")
+
+
 def _ids(truth: _Lanes) -> frozenset[int]:
     return frozenset(np.flatnonzero(truth).tolist())
 
 
 def _trip_count(above: tuple[Stmt, ...], launch: LaunchShape) -> int | None:
     """How often a statement runs at most; ``None`` where no constant bounds it."""
-    analyzer = Analyzer()
-    for var, extent in (*zip(launch.block_vars, launch.grid, strict=True), *zip(launch.thread_vars, launch.block, strict=True)):
-        if isinstance(var, tirx.Var):
-            analyzer.bind(var, Range(0, extent))
+    analyzer = _analyzer(launch)
     times = 1
     for statement in above:
         if isinstance(statement, tirx.While):
             return None
-        if isinstance(statement, tirx.For):
+        if isinstance(statement, tirx.For) and statement.thread_binding is None:
             most = analyzer.const_int_bound(statement.extent).max_value
             if most == ConstIntBound.POS_INF or most >= 2**31 - 1:
                 return None
             times *= max(int(most), 0)
             analyzer.bind(statement.loop_var, Range(statement.min, statement.extent))
     return times
+
+
+def _analyzer(launch: LaunchShape) -> Analyzer:
+    """One that knows the ranges of block and thread indices."""
+    analyzer = Analyzer()
+    for var, extent in (*zip(launch.block_vars, launch.grid, strict=True), *zip(launch.thread_vars, launch.block, strict=True)):
+        if isinstance(var, tirx.Var):
+            analyzer.bind(var, Range(0, extent))
+    return analyzer
 
 
 def _linear(variables: tuple[Any, ...], extents: tuple[Any, ...]) -> Expr:

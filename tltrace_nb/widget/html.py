@@ -1,11 +1,13 @@
 """The timeline as one HTML file that works offline, weeks later, from ``file://``.
 
 In: a trace. Out: a file with plotly.js inside (4.8 MB), the figure, and a table of names; nothing is fetched, and a
-content security policy in the page forbids it. The page itself is ``page.html`` beside this module.
+content security policy in the page forbids it. Where Plotly is not installed the file has a still picture instead. The
+page itself is ``page.html`` beside this module, its script ``page.js``.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +18,7 @@ import pandas as pd
 
 from tltrace_nb.widget.colors import WARNING
 from tltrace_nb.widget.figure import LIMIT, VIRTUAL, figure
+from tltrace_nb.widget.svg import static_svg
 from tltrace_nb.widget.text import clean, name_table
 
 if TYPE_CHECKING:
@@ -44,24 +47,41 @@ def write_html(
 
     Raises ``ValueError`` as ``figure`` does, and ``OSError`` when the file cannot be written.
     """
-    from plotly.offline import get_plotlyjs
-
     shown = trace.events if events is None else events
     heading = escape(clean(title or trace.meta.kernel, 200))
     badge = f' <span class="badge" title="{VIRTUAL}">virtual GPU</span>' if trace.meta.device == "virtual" else ""
-    drawing = figure(trace, limit=limit, time=time, events=events, title="")
-    page = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8")).substitute(
+    scripts = _scripts(trace, events, limit, time)
+    page = Template(_resource("page.html")).substitute(
         title=heading,
         heading=heading + badge,
         facts="".join(f"<div><dt>{key}</dt><dd>{escape(fact)}</dd></div>" for key, fact in facts(trace, shown).items()),
         table=table_html(shown, TABLE_ROWS),
-        plotlyjs=get_plotlyjs(),
-        figure=drawing.to_json(),  # whose strings Plotly makes fit for a script element
+        still="" if scripts else static_svg(trace, time=time),
+        scripts=scripts,
         warning=WARNING,
     )
     target = Path(path)
     target.write_text(page, encoding="utf-8")
     return target
+
+
+def _scripts(trace: TraceLike, events: pd.DataFrame | None, limit: int, time: Time) -> str:
+    """Plotly, the figure and what draws it; nothing where Plotly is not installed."""
+    if importlib.util.find_spec("plotly") is None:
+        return ""
+    from plotly.offline import get_plotlyjs
+
+    drawing = figure(trace, limit=limit, time=time, events=events, title="")
+    return (
+        f"<script>{get_plotlyjs()}</script>\n"
+        # Plotly makes its strings fit for a script element.
+        f'<script type="application/json" id="figure">{drawing.to_json()}</script>\n'
+        f"<script>{_resource('page.js')}</script>"
+    )
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def facts(trace: TraceLike, events: pd.DataFrame) -> dict[str, str]:

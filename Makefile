@@ -1,0 +1,61 @@
+# make demo   sets up and runs the main job        make lint     ruff and mypy
+# make test   sets up and runs the tests           make format   ruff's formatter and fixes
+# make docs   builds the documentation in site/
+# Everything lands in .venv. PYTHON chooses the interpreter (3.11 or later), ARGS is handed to pytest or to the demo.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+APT := DEBIAN_FRONTEND=noninteractive apt-get
+
+.PHONY: help demo test lint format check docs chromium clean
+.DEFAULT_GOAL := help
+
+help:
+	@head -n 4 $(MAKEFILE_LIST) | cut -c 3-
+
+demo: $(VENV)/.package
+	$(BIN)/python -m tltrace_nb.demo $(ARGS)
+
+test: lint check
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+check: $(VENV)/.dev chromium
+	$(BIN)/python -m pytest $(ARGS)
+
+docs: $(VENV)/.package
+	$(PIP) install --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is missing or older than 3.11; say which to use: make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' || { [ "$$(id -u)" = 0 ] && $(APT) update -qq && $(APT) install -qq -y python3-venv; } || { \
+		echo "$(PYTHON) cannot make environments; install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.package: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.package
+
+# The browser tests drive a real Chromium. Without one, and without the right to install it, they are skipped.
+chromium:
+	@command -v chromium >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		$(APT) update -qq && $(APT) install -qq -y --no-install-recommends chromium; \
+	else echo "chromium is not installed: the browser tests will be skipped"; fi

@@ -1,1 +1,0 @@
-"""Nothing of its own: it makes this folder importable, so that tests share what lies beside them (``kernels``)."""

@@ -1,0 +1,56 @@
+"""The recorded traces that are shipped: each says where it comes from, and still is of the kernel that it names."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from kernels import BY_NAME, record
+
+from tltrace_nb import load
+from tltrace_nb.core import anchors
+from tltrace_nb.core.lowering import source_hash
+from tltrace_nb.core.trace import Trace, TraceMeta
+from tltrace_nb.demo import RECORDED
+
+FILES = sorted(RECORDED.glob("*.tltrace"))
+ORIGIN = ("kernel", "gpu", "driver", "cuda", "source", "source_hash", "command", "captured")
+
+
+def missing_origin(meta: TraceMeta) -> list[str]:
+    """The parts of its origin that a recorded trace does not tell."""
+    parts = {name: getattr(meta, name) for name in ORIGIN}
+    parts |= {f"version of {package}": meta.versions.get(package) for package in ("tltrace_nb", "tilelang", "torch")}
+    return [name for name, value in parts.items() if not value]
+
+
+def test_every_kind_of_kernel_is_recorded() -> None:
+    assert {file.stem for file in FILES} == {*record.RECORDED, record.DEMO}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_recorded_trace_tells_its_origin(file: Path) -> None:
+    trace = load(file)
+    assert missing_origin(trace.meta) == []
+    assert trace.meta.device == "cuda"
+
+
+@pytest.mark.parametrize("part", ORIGIN)
+def test_a_trace_without_its_origin_is_rejected(part: str) -> None:
+    meta = dataclasses.replace(load(FILES[0]).meta, **{part: ""})
+    assert missing_origin(meta) == [part]
+
+
+@pytest.mark.parametrize("name", record.RECORDED)
+def test_a_recorded_trace_is_of_the_kernel_as_it_is_now(name: str) -> None:
+    trace = load(RECORDED / f"{name}.tltrace")
+    assert trace.table.source_hash == source_hash(anchors.strip(BY_NAME[name].build()))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_recorded_trace_lost_nothing(file: Path) -> None:
+    trace: Trace = load(file)
+    assert len(trace) > 0
+    assert trace.losses[["lost", "corrupt", "unmatched_ends"]].to_numpy().sum() == 0
+    assert file.stat().st_size < 200_000
