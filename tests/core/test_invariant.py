@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from kernels import BY_NAME, REFERENCES, Reference, builds
 from kernels.replay import Placed, misplaced, placed, sites_recorded
-from kernels.source import untraced
+from kernels.source import untraced, untraced_host
 from tvm import tirx
 
 from tltrace_nb.core import anchors, lowering, placement
@@ -91,6 +91,12 @@ def test_the_kernel_s_attributes_differ_in_slots_alone(reference: Reference, arc
     before = builds.stripped(reference.name, architecture).attributes
     after = _traced(reference.name, architecture).attributes
     assert {key: value for key, value in after.items() if not key.endswith(".tltrace.table")} == before
+
+
+@pytest.mark.parametrize(("reference", "architecture"), CASES)
+def test_the_host_code_differs_in_slots_alone(reference: Reference, architecture: str) -> None:
+    before = builds.stripped(reference.name, architecture).host
+    assert untraced_host(_traced(reference.name, architecture).host) == before
 
 
 def test_a_pipeline_is_traced_without_the_markers_costing_it_a_stage() -> None:

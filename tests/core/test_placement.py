@@ -232,3 +232,8 @@ def test_guarded_statements_that_tilelang_splits_stay_one_range() -> None:
     steps = re.findall(r"__tlt_record.*\(uint\)(\d+), \d+\);|^ +(B)\[", source, re.MULTILINE)
     assert [site or store for site, store in steps][-8:] == ["3", "4", "B", "5", "B", "6", "7", "8"]
     assert source.count("(uint)4, ") == source.count("(uint)7, ") == 1
+
+
+def test_a_range_over_guarded_operators_begins_and_ends_once() -> None:
+    source = builds.traced(BY_NAME["guarded_tile"], "sm_80").cuda.replace(device.HELPER, "")
+    assert [int(site) for site in re.findall(r"__tlt_record.*\(uint\)(\d+), ", source)] == list(range(7))

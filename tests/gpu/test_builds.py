@@ -23,10 +23,9 @@ N = 256
 def scaled(name: str, factor: float) -> Any:
     @T.prim_func
     def scale(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
-        with T.Kernel(4, threads=64) as bx:
-            with trace.range(name, payload=bx):
-                for i in T.Parallel(64):
-                    B[bx * 64 + i] = A[bx * 64 + i] * factor
+        with T.Kernel(4, threads=64) as bx, trace.range(name, payload=bx):
+            for i in T.Parallel(64):
+                B[bx * 64 + i] = A[bx * 64 + i] * factor
 
     return scale
 
@@ -34,13 +33,12 @@ def scaled(name: str, factor: float) -> Any:
 @trace.jit
 def eager_add(A, B, block: int = 64):
     M = T.const("M")
-    A: T.Tensor[[M], "float32"]
-    B: T.Tensor[[M], "float32"]
+    A: T.Tensor[[M], T.float32]
+    B: T.Tensor[[M], T.float32]
     C = T.empty((M,), "float32")
-    with T.Kernel(T.ceildiv(M, block), threads=block) as bx:
-        with trace.range("add", payload=bx):
-            for i in T.Parallel(block):
-                C[bx * block + i] = A[bx * block + i] + B[bx * block + i]
+    with T.Kernel(T.ceildiv(M, block), threads=block) as bx, trace.range("add", payload=bx):
+        for i in T.Parallel(block):
+            C[bx * block + i] = A[bx * block + i] + B[bx * block + i]
     return C
 
 
@@ -158,13 +156,10 @@ PROGRAM = """
                         B[bx * 32 + i] = A[bx * 32 + i] * A[bx * 32 + i]
         return trace.finalize(square)
 
-    entries = len(list(cache.cache_dir().glob("[0-9a-f]*"))) if cache.cache_dir().exists() else 0
-    a = torch.full((64,), 3.0, device="cuda")
-    resumed()(a)
-    print("cached" if entries else "compiled", sorted(set(trace.last.events["name"])), trace.last.events["payload"].tolist())
-    kernel = again()
-    out, slots = kernel(a)
-    print([(e.name, e.payload) for e in trace.decode(kernel, slots)], out[0].item())
+    entries = len(list(cache.cache_dir().glob("[0-9a-f]*"))) if cache.cache_dir().exists() else 0 a = torch.full((64,),
+    3.0, device="cuda") resumed()(a) print("cached" if entries else "compiled", sorted(set(trace.last.events["name"])),
+    trace.last.events["payload"].tolist()) kernel = again() out, slots = kernel(a) print([(e.name, e.payload) for e in
+    trace.decode(kernel, slots)], out[0].item())
 """
 
 

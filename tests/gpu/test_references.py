@@ -10,7 +10,6 @@ import pytest
 import tilelang
 import torch
 from kernels import REFERENCES, Reference, replay
-
 from tvm import tirx
 
 from tltrace_nb.core import anchors

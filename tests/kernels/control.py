@@ -150,6 +150,46 @@ def _only_markers_expected(a, flag):
     return torch.where((flag > 1).repeat_interleave(128), a, a * 2 - 1)
 
 
+def guarded_tile(tiles=8, block=64, threads=128):
+    """Copies, a serial loop and a data-parallel one, all under one run-time condition and one range."""
+
+    @T.prim_func
+    def guarded_tile(
+        A: T.Tensor((tiles * block, block), "float32"),
+        Flag: T.Tensor((tiles,), "int32"),
+        B: T.Tensor((tiles * block, block), "float32"),
+    ):
+        with T.Kernel(tiles, threads=threads) as bx:
+            tile = T.alloc_shared((block, block), "float32")
+            total = T.alloc_fragment((block, block), "float32")
+            T.clear(total)
+            if Flag[bx] > 0:
+                with trace.range("whole", payload=Flag[bx]):
+                    with trace.range("load", payload=bx):
+                        T.copy(A[bx * block, 0], tile)
+                    trace.record("loaded", payload=bx)
+                    for r in T.serial(3):
+                        with trace.range("repeat", payload=r):
+                            for i, j in T.Parallel(block, block):
+                                total[i, j] = total[i, j] + tile[i, j] * 2.0
+                    T.copy(total, B[bx * block, 0])
+
+    return guarded_tile
+
+
+def _guarded_inputs(device):
+    import torch
+
+    flags = integers(device, 8, low=-2, high=3)
+    return normal(device, 512, 64, dtype="float32"), flags, torch.zeros(512, 64, device=device)
+
+
+def _guarded_expected(a, flag, _):
+    import torch
+
+    return torch.where((flag > 0).repeat_interleave(64)[:, None], a * 6, torch.zeros_like(a))
+
+
 def spent_condition(n=128):
     """A condition that the guarded statement itself makes false: the range must still end."""
 
@@ -303,6 +343,7 @@ REFERENCES = (
     ),
     Reference("branches", branches, _branches_inputs, _branches_expected),
     Reference("only_markers", only_markers, _only_markers_inputs, _only_markers_expected),
+    Reference("guarded_tile", guarded_tile, _guarded_inputs, _guarded_expected, out_idx=()),
     Reference(
         "spent_condition",
         spent_condition,

@@ -1,6 +1,6 @@
 """Kernels without matrix products: element by element, reductions, atomics, unrolled and vectorised loops."""
 
-# ruff: noqa: SIM108, SIM117 (TileLang turns each statement into one of the kernel's)
+# ruff: noqa: SIM117 (TileLang turns each statement into one of the kernel's)
 
 import tilelang.language as T
 

@@ -1,7 +1,7 @@
 """Record the reference kernels on a card: ``python tests/kernels/record.py FOLDER``, run from the repository's root.
 
-In: a CUDA device. Out: one small ``.tltrace`` file per kernel named here, for ``tltrace_nb/datasets``. Each says on which
-card, with which driver and versions, from which kernel source and by which command it was made.
+In: a CUDA device. Out: one small ``.tltrace`` file per kernel named here, for ``tltrace_nb/datasets``. Each says on
+which card, with which driver and versions, from which kernel source and by which command it was made.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ HOPPER = ("sm_90a",)
 class Reference:
     """One marked kernel.
 
-    ``build()`` gives the PrimFunc with its markers. ``inputs(device)`` makes the tensors to call the compiled kernel with
-    and ``expected(*inputs)`` its outputs, one tensor or a tuple, within ``rtol`` and ``atol``. ``architectures`` are those
-    that it is meant for, ``again`` says whether ``trace.finalize`` takes it, and ``full`` marks the heavy ones.
+    ``build()`` gives the PrimFunc with its markers. ``inputs(device)`` makes the tensors to call the compiled kernel
+    with and ``expected(*inputs)`` its outputs, one tensor or a tuple, within ``rtol`` and ``atol``. ``architectures``
+    are those that it is meant for, ``again`` says whether ``trace.finalize`` takes it, and ``full`` marks the heavy
+    ones.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Runs a scheduled, marked kernel for one thread, on paper: which markers it passes, around which operators.
 
-An interpreter of its own, which shares nothing with the code that placed the markers. It knows integers, serial loops and
-conditions; a tile operator is an event that says which tile it reads.
+An interpreter of its own, which shares nothing with the code that placed the markers. It knows integers, serial loops
+and conditions; a tile operator is an event that says which tile it reads.
 """
 
 from __future__ import annotations
@@ -149,7 +149,8 @@ def threads_of(kernel: Placed) -> tuple[int, ...]:
 
 
 def misplaced(kernel: Placed, axes: dict[str, int] | None = None, extent: int = 32) -> list[str]:
-    """What is wrong with the ranges named ``load``: each must copy the tiles that its payload names, and no copy be outside.
+    """What is wrong with the ranges named ``load``: each must copy the tiles that its payload names, and no copy be
+    outside.
 
     ``axes`` tells for each operand along which axis its tiles of ``extent`` elements are numbered.
     """

@@ -1,4 +1,4 @@
-"""The kernels of the trace API's first description: payloads in a loop, explicit tokens, implicit and explicit threads."""
+"""The kernels that first described the trace API: payloads in a loop, tokens, implicit and explicit threads."""
 
 import tilelang.language as T
 

@@ -2,8 +2,8 @@
 
 In: a PrimFunc with markers. Out: the PrimFunc scheduled and instrumented, with ``slots`` as its last parameter.
 
-A second scheduling of a scheduled kernel changes nothing for most kernels. Where it would, the kernel is refused here, with
-``@trace.jit`` as the way: that one resumes TileLang's pipeline instead of starting it again.
+A second scheduling of a scheduled kernel changes nothing for most kernels. Where it would, the kernel is refused here,
+with ``@trace.jit`` as the way: that one resumes TileLang's pipeline instead of starting it again.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from tltrace_nb.core import device
 from tltrace_nb.core.anchors import site_statement
 from tltrace_nb.core.errors import PlacementError
 from tltrace_nb.core.ir import Stmt, flatten, loads, op_name, rebuild, sequence, walk
-from tltrace_nb.core.lowering import prepare, table_rows
+from tltrace_nb.core.lowering import prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.placement import without_anchors
 from tltrace_nb.core.schedule import resolve_target, schedule
+from tltrace_nb.core.sites import table_rows
 
 _PASS_CONFIGS = "tilelang_pass_configs"
 
@@ -36,8 +37,8 @@ def lower(func: Any, options: TraceOptions, pass_configs: dict[str, Any] | None)
         name = lowering.marked.name
         if table_rows(lowering.table) is None:
             raise PlacementError(
-                f"kernel {name}: its grid is known only at run time, so nothing can pass slots of the right size to a plain "
-                "@tilelang.jit kernel; build it with @trace.jit, or choose CTAs with trace.enable(ctas=...)"
+                f"kernel {name}: its grid is known only at run time, so nothing can pass slots of the right size to a "
+                "plain @tilelang.jit kernel; build it with @trace.jit, or choose CTAs with trace.enable(ctas=...)"
             )
         recording = lowering.instrument(schedule(lowering.anchored, target, configs))
         scheduled_again = schedule(recording, target, configs)
@@ -52,10 +53,10 @@ def lower(func: Any, options: TraceOptions, pass_configs: dict[str, Any] | None)
 def _skeleton(func: Any) -> Any:
     """The PrimFunc in a form that a harmless second scheduling keeps.
 
-    Each call of ours is reduced to its function and site, since TileLang may simplify the other arguments. Each statement
-    under an ``if`` without ``else`` gets an ``if`` of its own, as TileLang makes them before it joins them again; where the
-    statements may change the condition this would lose records, and the ``if`` stays whole. Assumptions, which TileLang
-    repeats, are dropped.
+    Each call of ours is reduced to its function and site, since TileLang may simplify the other arguments. Each
+    statement under an ``if`` without ``else`` gets an ``if`` of its own, as TileLang makes them before it joins them
+    again; where the statements may change the condition this would lose records, and the ``if`` stays whole.
+    Assumptions, which TileLang repeats, are dropped.
     """
 
     def visit(statement: Stmt) -> Stmt:

@@ -1,17 +1,17 @@
 """Before scheduling: markers leave the statement list and ride on the operators they enclose.
 
-In: a PrimFunc with placeholder statements. Out: the same kernel in which each marker that TileLang's scheduler would trip
-over has become annotations on operator calls (*anchors*), and each other one a ``__tlt_site`` statement. Those are the
-markers in pipelined loops, in kernels that will be split into roles, and directly in an ``if`` without ``else``.
+In: a PrimFunc with placeholder statements. Out: the same kernel in which each marker that TileLang's scheduler would
+trip over has become annotations on operator calls (*anchors*), and each other one a ``__tlt_site`` statement. Those are
+the markers in pipelined loops, in kernels that will be split into roles, and directly in an ``if`` without ``else``.
 
 An anchor is one annotation ``tltrace.<site>`` whose value is a tuple expression::
 
     (mode, guards, payload, loop variable, loop variable, ...)
 
-TileLang's passes rewrite expressions in annotations along with the operator: where a copy is moved two iterations ahead,
-``k`` in its anchor becomes ``k + 2``. The loop variables of the serial loops around the marker tell the iterations apart,
-so that ``core.placement`` never joins two of them into one range. ``guards`` counts the conditions between the marker and
-the operator: the placed marker may leave so many ``if`` and no more.
+TileLang's passes rewrite expressions in annotations along with the operator: where a copy is moved two iterations
+ahead, ``k`` in its anchor becomes ``k + 2``. The loop variables of the serial loops around the marker tell the
+iterations apart, so that ``core.placement`` never joins two of them into one range. ``guards`` counts the conditions
+between the marker and the operator: the placed marker may leave so many ``if`` and no more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,19 @@ from tvm import tirx
 from tvm.ir import Op
 
 from tltrace_nb.core.errors import MarkerError, PlacementError, TokenError
-from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, children, flatten, op_name, rebuild, sequence, span_of, substitute, walk
+from tltrace_nb.core.ir import (
+    ROOT_BLOCK,
+    Expr,
+    Stmt,
+    children,
+    flatten,
+    op_name,
+    rebuild,
+    sequence,
+    span_of,
+    substitute,
+    walk,
+)
 from tltrace_nb.core.markers import Flow, Group, Marker, is_marker, read_marker
 from tltrace_nb.core.sites import EventKind, Site
 
@@ -137,8 +149,8 @@ def attach(marked: MarkedKernel, *, everywhere: bool, carry_in_value: bool = Tru
 
     ``everywhere``: anchor all of them (the whole kernel will be split into roles), not only those in pipelined loops.
     ``carry_in_value``: a plain store carries its anchors around the stored value, else in a statement before it.
-    ``inline_lets``: payloads use no variable that a pipelined loop binds, for TileLang inlines a variable that is used once.
-    Returns the PrimFunc; raises ``PlacementError`` for a marker that has no operator to ride on.
+    ``inline_lets``: payloads use no variable that a pipelined loop binds, for TileLang inlines a variable that is used
+    once. Returns the PrimFunc; raises ``PlacementError`` for a marker that has no operator to ride on.
     """
     attacher = _Attacher(marked, carry_in_value)
     context = _Context()
@@ -237,8 +249,9 @@ class _Attacher:
             payload = statements[i].value.args[2]
             if not carriers:
                 raise PlacementError(
-                    f"kernel {self.marked.name}, {site.source}: {site.name!r} stands in a pipelined or warp-specialised "
-                    "body without any operator beside it to ride on; move it next to the work that it is about"
+                    f"kernel {self.marked.name}, {site.source}: {site.name!r} stands in a pipelined or "
+                    "warp-specialised body without any operator beside it to ride on; move it next to the work that it "
+                    "is about"
                 )
             if i in covered_ends:
                 continue
@@ -301,7 +314,9 @@ def _annotate_first(statement: Stmt, notes: dict[str, Any], in_value: bool) -> S
     """Put the annotations on the first operator call or store of a leaf."""
     if isinstance(statement, tirx.Evaluate):
         call = statement.value
-        return tirx.Evaluate(tirx.Call(call.dtype, call.op, call.args, {**dict(call.annotations or {}), **notes}, span_of(call)))
+        return tirx.Evaluate(
+            tirx.Call(call.dtype, call.op, call.args, {**dict(call.annotations or {}), **notes}, span_of(call))
+        )
     if isinstance(statement, tirx.BufferStore):
         if in_value:
             value = _carrier(statement.value, notes)
@@ -327,6 +342,6 @@ def _refuse_where_no_marker_can_stand(marker: Marker, above: tuple[Stmt, ...], k
         if isinstance(loop, tirx.For) and loop.kind in _DATA_PARALLEL:
             kind = "T.Parallel" if loop.kind == tirx.ForKind.PARALLEL else "T.vectorized"
             raise PlacementError(
-                f"kernel {kernel}, {marker.source}: {marker.name!r} stands inside a {kind} loop, whose iterations TileLang "
-                "spreads over threads and vector lanes; put the marker around the loop"
+                f"kernel {kernel}, {marker.source}: {marker.name!r} stands inside a {kind} loop, whose iterations "
+                "TileLang spreads over threads and vector lanes; put the marker around the loop"
             )

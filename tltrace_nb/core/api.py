@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,7 +36,7 @@ class _State:
 
     enabled: bool = False
     output: str = "debug"
-    options: TraceOptions = TraceOptions()
+    options: TraceOptions = field(default_factory=TraceOptions)
 
 
 class TraceSwitch:
@@ -109,8 +109,8 @@ class TraceSwitch:
     def group(self, name: str, lead: int = 0, *, per: Per = "group") -> GroupScope:
         """Who records the markers inside: thread ``lead`` of the block, as the author counts threads.
 
-        ``per="warp"``: lane ``lead % 32`` of every warp; ``per="thread"``: every thread. In a warp-specialised kernel the
-        lead is mapped into each role. Where the lead never passes, the first thread that does records.
+        ``per="warp"``: lane ``lead % 32`` of every warp; ``per="thread"``: every thread. In a warp-specialised kernel
+        the lead is mapped into each role. Where the lead never passes, the first thread that does records.
 
         >>> with trace.group("consumer", lead=128):
         ...     with trace.range("mma", payload=k): ...
@@ -151,7 +151,7 @@ class TraceSwitch:
         emit_instant(name, payload, lane)
 
     def dag(self, src_name: str, dst_name: str) -> None:
-        """Declare that the i-th ``src_name`` range of a CTA leads to its i-th ``dst_name`` range: an arrow in the view."""
+        """Declare that a CTA's i-th ``src_name`` range leads to its i-th ``dst_name`` range: an arrow in the view."""
         from tltrace_nb.core.markers import declare_flow
 
         declare_flow(src_name, dst_name)
@@ -205,7 +205,11 @@ class TraceSwitch:
         """
         from tltrace_nb.core.again import lower
 
-        options = self.options if max_events is None else TraceOptions.of(max_events, self.options.keep.value, self.options.ctas)
+        options = (
+            self.options
+            if max_events is None
+            else TraceOptions.of(max_events, self.options.keep.value, self.options.ctas)
+        )
         return lower(primfunc, options, pass_configs)
 
     def strip(self, primfunc: Any) -> Any:

@@ -2,8 +2,8 @@
 
 In: a lowering and what else decides the compiled code. Out: the kernel, compiled once per key.
 
-An entry is a folder named by its key, written aside and renamed into place, so that two processes never see half of one.
-``TLTRACE_CACHE_DIR`` moves the cache, ``TILELANG_DISABLE_CACHE=1`` switches it off along with TileLang's.
+An entry is a folder named by its key, written aside and renamed into place, so that two processes never see half of
+one. ``TLTRACE_CACHE_DIR`` moves the cache, ``TILELANG_DISABLE_CACHE=1`` switches it off along with TileLang's.
 """
 
 from __future__ import annotations

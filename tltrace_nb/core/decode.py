@@ -83,7 +83,8 @@ def _sm(writers: Writers, rows: int) -> npt.NDArray[np.int32]:
         return np.zeros(rows, np.int32)
     entered = writers.entered.reshape(rows, -1)
     sm = writers.head["sm"].reshape(rows, -1)[np.arange(rows), entered.argmax(axis=1)]
-    return sm.astype(np.int32)
+    as_int32: npt.NDArray[np.int32] = sm.astype(np.int32)
+    return as_int32
 
 
 def _clocks(blocks: Blocks, writers: Writers, records: Records) -> Clocks:

@@ -129,7 +129,7 @@ def loads(expression: Expr) -> list[Any]:
 
 
 def op_name(statement: Stmt) -> str:
-    """Name of the operator that an ``Evaluate`` calls (the extern's name for ``call_extern``), else the empty string."""
+    """Name of the operator (or extern function) that an ``Evaluate`` calls, else the empty string."""
     if not isinstance(statement, tirx.Evaluate) or not isinstance(statement.value, tirx.Call):
         return ""
     call = statement.value

@@ -1,7 +1,7 @@
 """``@trace.jit`` and the kernels it makes: TileLang's own compiler with our step in the middle of its pipeline.
 
-In: what ``@tilelang.jit`` takes. Out: a callable that builds the traced or the stripped kernel as the switch says when it
-is called. Each build has a ``JITImpl`` of its own, and with it TileLang's caches of its own, so the two never mix.
+In: what ``@tilelang.jit`` takes. Out: a callable that builds the traced or the stripped kernel as the switch says when
+it is called. Each build has a ``JITImpl`` of its own, and with it TileLang's caches of its own, so the two never mix.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tvm.arith import Analyzer
 from tltrace_nb.core import cache
 from tltrace_nb.core.anchors import strip
 from tltrace_nb.core.errors import NotTracedError
-from tltrace_nb.core.lowering import Lowering, check_budget, prepare, table_rows
+from tltrace_nb.core.lowering import Lowering, check_budget, prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.schedule import context_with, resolve_target
-from tltrace_nb.core.sites import SiteTable
+from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable, table_rows
 
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch
@@ -51,8 +51,8 @@ class Compilation:
 class TracedKernel:
     """A compiled kernel that records. Calling it takes and returns what the untraced kernel does.
 
-    Each call appends a :class:`~tltrace_nb.core.trace.Trace` to ``trace.history``. Attributes that are not named here are
-    those of the ``JITKernel`` inside (``get_kernel_source``, ``params``, ...).
+    Each call appends a :class:`~tltrace_nb.core.trace.Trace` to ``trace.history``. Attributes that are not named here
+    are those of the ``JITKernel`` inside (``get_kernel_source``, ``params``, ...).
     """
 
     kernel: JITKernel
@@ -118,7 +118,9 @@ class TracedKernel:
         return getattr(self.kernel, name)
 
 
-def compile_traced(func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None]) -> TracedKernel:
+def compile_traced(
+    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None]
+) -> TracedKernel:
     """Compile a PrimFunc with its markers recording. Errors as ``lowering.prepare``, and TileLang's own."""
     how = _with_function_attributes(func, how)
     target = resolve_target(how.target)
@@ -150,18 +152,20 @@ def table_of(compiled: Any) -> SiteTable:
 
     Raises ``NotTracedError`` for a kernel that was built without tracing.
     """
-    from tltrace_nb.core.sites import TABLE_ATTRIBUTE
-
     if isinstance(compiled, TracedKernel):
         return compiled.table
     func = compiled if isinstance(compiled, tirx.PrimFunc) else getattr(compiled, "prim_func", None)
     attributes = getattr(func, "attrs", None)
     text = attributes.get(TABLE_ATTRIBUTE) if attributes is not None else None
     if text is None:
-        name = attributes["global_symbol"] if attributes is not None and "global_symbol" in attributes else type(compiled).__name__
+        name = (
+            attributes["global_symbol"]
+            if attributes is not None and "global_symbol" in attributes
+            else type(compiled).__name__
+        )
         raise NotTracedError(
-            f"kernel {name} was built without tracing; call trace.enable() before it is built, and build it with @trace.jit "
-            "or return trace.finalize(func) from its builder"
+            f"kernel {name} was built without tracing; call trace.enable() before it is built, and build it with "
+            "@trace.jit or return trace.finalize(func) from its builder"
         )
     return SiteTable.from_json(str(text))
 
@@ -178,7 +182,7 @@ class _TracedImpl(JITImpl[Any, Any, Any, Any]):
     """TileLang's own JIT, compiling with :func:`compile_traced`."""
 
     options: TraceOptions = field(default_factory=TraceOptions)
-    captured: Callable[[Any], None] = field(default=lambda trace: None)
+    captured: Callable[[Any], None] = field(default=lambda _: None)
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
         how = Compilation(**{f.name: getattr(self, f.name) for f in fields(Compilation)})
@@ -216,7 +220,10 @@ def jit(func: Callable[..., Any] | None, switch: TraceSwitch, **compile_args: An
     allowed = inspect.signature(tilelang.jit).parameters.keys() - {"func"}
     unknown = compile_args.keys() - allowed
     if unknown:
-        raise TypeError(f"trace.jit got {', '.join(sorted(unknown))}; it takes what tilelang.jit takes: {', '.join(sorted(allowed))}")
+        raise TypeError(
+            f"trace.jit got {', '.join(sorted(unknown))}; it takes what tilelang.jit takes: "
+            f"{', '.join(sorted(allowed))}"
+        )
 
     def decorate(function: Callable[..., Any]) -> TraceJit:
         plain = tilelang.jit(function, **compile_args)

@@ -1,9 +1,9 @@
 """From a kernel with markers to one that records: the sequence of steps, and the last of them.
 
 In: a PrimFunc with placeholders, a target, options. Out: :class:`Lowering`, which knows the site table and turns the
-scheduled PrimFunc into the recording one. Its steps, in order: number the markers (``anchors``), let TileLang schedule the
-kernel with and without them (``schedule``) and see that both are the same, put the markers back (``placement``), choose
-who writes (``writers``), and emit the calls (here, with ``device``).
+scheduled PrimFunc into the recording one. Its steps, in order: number the markers (``anchors``), let TileLang schedule
+the kernel with and without them (``schedule``) and see that both are the same, put the markers back (``placement``),
+choose who writes (``writers``), and emit the calls (here, with ``device``).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tvm import tirx
 from tvm.arith import Analyzer
 
 from tltrace_nb.core import device
-from tltrace_nb.core.anchors import MarkedKernel, attach, is_pipelined, is_site, read_sites, site_id, strip
+from tltrace_nb.core.anchors import MarkedKernel, attach, is_site, read_sites, site_id, strip
 from tltrace_nb.core.errors import CapacityError, PlacementError
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, walk, with_block
 from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
 from tltrace_nb.core.payloads import check_moving_payloads, check_payloads
 from tltrace_nb.core.placement import ROLE_SCOPE, place, same_schedule, sites_in
 from tltrace_nb.core.schedule import schedule
-from tltrace_nb.core.sites import TABLE_ATTRIBUTE, Keep, Launch, SiteTable
+from tltrace_nb.core.sites import TABLE_ATTRIBUTE, Keep, Launch, SiteTable, table_rows
 from tltrace_nb.core.slots import slot_words, slots_bytes
 from tltrace_nb.core.writers import LaunchPlan, LaunchShape, Plan, RecordPlan, launches, plan
 
@@ -61,7 +61,8 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     """Schedule a kernel dry and plan its recording.
 
     Raises ``PlacementError`` where a marker cannot be kept in place, ``PayloadError`` where a payload cannot be read,
-    ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not schedule.
+    ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not
+    schedule.
     """
     marked = read_sites(func)
     check_moving_payloads(marked)
@@ -120,11 +121,15 @@ def _table(
     for i, (shape, grid) in enumerate(zip(shapes, grids, strict=True)):
         entries.append(Launch(f"{marked.name}_{i}" if len(shapes) > 1 else marked.name, grid, shape.block, first_row))
         if None in grid and len(shapes) > 1:
-            raise PlacementError(f"kernel {marked.name}: several launches of which one has a dynamic grid; trace them one by one")
+            raise PlacementError(
+                f"kernel {marked.name}: several launches of which one has a dynamic grid; trace them one by one"
+            )
         first_row += math.prod(extent or 0 for extent in grid)
     ctas = options.ctas
     if ctas is not None and len(shapes) > 1:
-        raise PlacementError(f"kernel {marked.name}: ctas= chooses among the CTAs of one launch, this PrimFunc has {len(shapes)}")
+        raise PlacementError(
+            f"kernel {marked.name}: ctas= chooses among the CTAs of one launch, this PrimFunc has {len(shapes)}"
+        )
     if ctas is not None and None not in grids[0] and ctas[-1] >= first_row:
         raise ValueError(f"kernel {marked.name}: ctas= names CTA {ctas[-1]}, but the grid has {first_row}")
     table = SiteTable(
@@ -151,24 +156,14 @@ def source_hash(func: Any) -> str:
     return hashlib.sha256(func.script(show_meta=True).encode()).hexdigest()[:16]
 
 
-def table_rows(table: SiteTable) -> int | None:
-    """Rows of the slots; ``None`` when they follow from a grid that is known only at run time."""
-    if table.ctas is not None:
-        return len(table.ctas)
-    extents = [extent for launch in table.launches for extent in launch.grid]
-    if None in extents:
-        return None
-    return sum(math.prod(extent or 0 for extent in launch.grid) for launch in table.launches)
-
-
 def check_budget(table: SiteTable, rows: int, budget: int) -> None:
     """Raise ``CapacityError`` when slots of so many rows exceed the budget in bytes."""
     needed = slots_bytes(rows, len(table.writers), table.capacity)
     if needed > budget:
         per_cta = needed // rows
         raise CapacityError(
-            f"kernel {table.kernel}: slots of {rows} CTAs x {len(table.writers)} writers x {table.capacity} events take "
-            f"{needed / MEBIBYTE:.0f} MiB, over the budget of {budget / MEBIBYTE:.0f} MiB; trace fewer CTAs "
+            f"kernel {table.kernel}: slots of {rows} CTAs x {len(table.writers)} writers x {table.capacity} events "
+            f"take {needed / MEBIBYTE:.0f} MiB, over the budget of {budget / MEBIBYTE:.0f} MiB; trace fewer CTAs "
             f"(ctas={max(budget // per_cta, 1)}), fewer events (max_events=...) or raise the budget (budget={needed})"
         )
 
@@ -275,7 +270,7 @@ def _row(cta: Expr, launch: Launch, table: SiteTable) -> Expr:
 def _position(value: Expr, members: tuple[int, ...]) -> Expr:
     """Where ``value`` stands in an ascending tuple, -1 if it does not; a closed form where the steps are equal."""
     missing = tirx.IntImm(_INT32, -1)
-    steps = {b - a for a, b in zip(members, members[1:], strict=False)}
+    steps = {b - a for a, b in itertools.pairwise(members)}
     if len(steps) == 1 and len(members) > 2:
         (step,) = steps
         offset = value - members[0]

@@ -93,7 +93,9 @@ class AnnoToken:
 
     __slots__ = ("group", "lane", "name", "payload", "payload_type", "range", "source")
 
-    def __init__(self, name: str, lane: str, payload: Any, payload_type: PayloadType, group: Group, range: int, source: str):
+    def __init__(
+        self, name: str, lane: str, payload: Any, payload_type: PayloadType, group: Group, range: int, source: str
+    ):
         self.name = name
         self.lane = lane
         self.payload = payload
@@ -117,7 +119,9 @@ class RangeScope:
         self._token = open_range(self._name, self._lane, self._payload)
         return self._token
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         if kind is None:
             close_range(self._token)
 
@@ -136,13 +140,15 @@ class GroupScope:
         known = state.leads.setdefault(self._group.name, self._group)
         if known != self._group:
             raise MarkerError(
-                f"trace.group({self._group.name!r}, lead={self._group.lead}){where}: the group was declared before with "
-                f"lead={known.lead}, per={known.per!r}; give one of the two another name"
+                f"trace.group({self._group.name!r}, lead={self._group.lead}){where}: the group was declared before "
+                f"with lead={known.lead}, per={known.per!r}; give one of the two another name"
             )
         state.groups.append(self._group)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         if kind is None:
             _building("trace.group")[0].groups.pop()
 
@@ -174,8 +180,8 @@ def close_range(token: AnnoToken | None) -> None:
     state, where = _building("trace.range_end")
     if state.open.get(token.range) is not token:
         raise TokenError(
-            f"trace.range_end of {token.name!r}{where}: the range begun at {token.source} is not open here; a token ends "
-            "its range once, in the kernel that began it"
+            f"trace.range_end of {token.name!r}{where}: the range begun at {token.source} is not open here; a token "
+            "ends its range once, in the kernel that began it"
         )
     del state.open[token.range]
     _emit(_marker(EventKind.RANGE_END, token), token.payload)
@@ -199,14 +205,16 @@ def declare_flow(src: str, dst: str) -> None:
 def payload_expression(payload: Any, what: str) -> tuple[Any, PayloadType]:
     """The payload as a TIR expression of at most 32 bits, and how its bits are to be read.
 
-    ``payload`` is ``None``, a Python (or NumPy) bool, int or float, or a scalar TIR expression; ``what`` begins the error
-    messages. Raises ``PayloadError`` for anything that 32 bits do not hold.
+    ``payload`` is ``None``, a Python (or NumPy) bool, int or float, or a scalar TIR expression; ``what`` begins the
+    error messages. Raises ``PayloadError`` for anything that 32 bits do not hold.
     """
     if payload is None:
         return tirx.IntImm("int32", 0), PayloadType.NONE
     if isinstance(payload, tirx.Buffer):
         if payload.scope() != "local.var":
-            raise PayloadError(f"{what}: the payload is the buffer {payload.name!r}; give one element, {payload.name}[i]")
+            raise PayloadError(
+                f"{what}: the payload is the buffer {payload.name!r}; give one element, {payload.name}[i]"
+            )
         payload = tirx.BufferLoad(payload, [0])
     if not isinstance(payload, tirx.PrimExpr):
         return _constant(payload, what)
@@ -218,7 +226,9 @@ def payload_expression(payload: Any, what: str) -> tuple[Any, PayloadType]:
         return payload, PayloadType.UINT32 if unsigned else PayloadType.INT32
     if dtype in _FLOAT_TYPES:
         return payload, PayloadType.FLOAT32
-    raise PayloadError(f"{what}: a payload is a scalar of at most 32 bits, this one is {dtype}; cast it, T.cast(x, 'int32')")
+    raise PayloadError(
+        f"{what}: a payload is a scalar of at most 32 bits, this one is {dtype}; cast it, T.cast(x, 'int32')"
+    )
 
 
 def unended_ranges() -> list[AnnoToken]:
@@ -262,7 +272,7 @@ def _constant(payload: Any, what: str) -> tuple[Any, PayloadType]:
         number = float(payload)
     except (TypeError, ValueError) as error:
         raise PayloadError(
-            f"{what}: the payload is {type(payload).__name__}; give None, a bool, an int, a float or a scalar expression"
+            f"{what}: the payload is {type(payload).__name__}; give None, a bool, an int, a float or a scalar of TIR"
         ) from error
     if math.isfinite(number) and abs(number) > 3.4028234663852886e38:
         raise PayloadError(f"{what}: the payload {number!r} does not fit float32; scale it")
@@ -286,7 +296,9 @@ def _building(what: str) -> tuple[_BuildState, str]:
     """The state of the running build, kept on TileLang's builder, and where it is, as text for errors."""
     builder = Builder.current()
     if builder is None or KernelLaunchFrame.Current() is None:
-        raise MarkerError(f"{what} stands outside a kernel; markers belong inside `with T.Kernel(...)` of a T.prim_func")
+        raise MarkerError(
+            f"{what} stands outside a kernel; markers belong inside `with T.Kernel(...)` of a T.prim_func"
+        )
     state = vars(builder).setdefault("tltrace_state", _BuildState())
     return state, _where_if_building()
 

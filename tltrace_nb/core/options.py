@@ -23,8 +23,8 @@ Ctas = int | range | slice | Iterable[int]
 class TraceOptions:
     """Options of a traced build.
 
-    ``max_events``: records per writer, ``None`` for what the loops need; ``keep``: which ones survive when there are more;
-    ``ctas``: linear ids of the traced CTAs, ``None`` for all; ``budget``: bytes that the slots may take.
+    ``max_events``: records per writer, ``None`` for what the loops need; ``keep``: which ones survive when there are
+    more; ``ctas``: linear ids of the traced CTAs, ``None`` for all; ``budget``: bytes that the slots may take.
     """
 
     max_events: int | None = None
@@ -44,7 +44,9 @@ class TraceOptions:
 
         Raises ``ValueError`` or ``TypeError`` for values that make no sense, naming the right ones.
         """
-        if max_events is not None and (isinstance(max_events, bool) or not isinstance(max_events, int) or max_events < 1):
+        if max_events is not None and (
+            isinstance(max_events, bool) or not isinstance(max_events, int) or max_events < 1
+        ):
             raise ValueError(f"max_events={max_events!r}: give a number of records per writer, at least 1")
         if keep not in tuple(Keep):
             raise ValueError(f"keep={keep!r}: give 'first' or 'last'")

@@ -37,7 +37,11 @@ def check_payloads(placed: Any, marked: MarkedKernel) -> None:
         inner_scope = scope | _defined_for_children(statement)
         inner_branch = branch
         for child in children(statement):
-            if isinstance(statement, tirx.AttrStmt) and statement.attr_key == ROLE_SCOPE and isinstance(child, tirx.IfThenElse):
+            if (
+                isinstance(statement, tirx.AttrStmt)
+                and statement.attr_key == ROLE_SCOPE
+                and isinstance(child, tirx.IfThenElse)
+            ):
                 for case in children(child):
                     visit(case, set(inner_scope), case)
                 continue
@@ -66,7 +70,8 @@ def check_payloads(placed: Any, marked: MarkedKernel) -> None:
 def check_moving_payloads(marked: MarkedKernel) -> None:
     """Raise ``PayloadError`` for a payload in a pipelined loop that reads memory which that loop writes.
 
-    The scheduler moves operators to other iterations. A loop variable in their payload moves with them, memory does not.
+    The scheduler moves operators to other iterations. A loop variable in their payload moves with them, memory does
+    not.
     """
 
     def visit(statement: Stmt, written: set[Any]) -> None:
@@ -77,9 +82,10 @@ def check_moving_payloads(marked: MarkedKernel) -> None:
             if changed:
                 site = marked.sites[site_id(statement)]
                 raise PayloadError(
-                    f"kernel {marked.name}, {site.source}: the payload of {site.name!r} reads {changed[0].name!r}, which the "
-                    "pipelined loop around it writes: TileLang moves operators to other iterations, where it has another "
-                    "value; give an expression of loop indices, block indices or memory that the loop only reads"
+                    f"kernel {marked.name}, {site.source}: the payload of {site.name!r} reads {changed[0].name!r}, "
+                    "which the pipelined loop around it writes: TileLang moves operators to other iterations, where it "
+                    "has another value; give an expression of loop indices, block indices or memory that the loop only "
+                    "reads"
                 )
         for child in children(statement):
             visit(child, written)
@@ -91,8 +97,8 @@ def _check_buffer(where: str, buffer: Any, branch: Any, writers: dict[Any, list[
     scope = buffer.scope()
     if scope == _FRAGMENT:
         raise PayloadError(
-            f"{where} reads the fragment {buffer.name!r}, whose elements are spread over the threads; copy the value to "
-            "shared memory or reduce it to a scalar first"
+            f"{where} reads the fragment {buffer.name!r}, whose elements are spread over the threads; copy the value "
+            "to shared memory or reduce it to a scalar first"
         )
     if scope.startswith("local") and branch is not None:
         branches = writers.get(buffer.data, [])
@@ -120,7 +126,11 @@ def _writers_of_locals(func: Any) -> dict[Any, list[Any]]:
     def visit(statement: Stmt, branch: Any) -> None:
         for buffer in _written(statement):
             found.setdefault(buffer.data, []).append(branch)
-        if isinstance(statement, tirx.AttrStmt) and statement.attr_key == ROLE_SCOPE and isinstance(statement.body, tirx.IfThenElse):
+        if (
+            isinstance(statement, tirx.AttrStmt)
+            and statement.attr_key == ROLE_SCOPE
+            and isinstance(statement.body, tirx.IfThenElse)
+        ):
             for case in children(statement.body):
                 visit(case, case)
             return
@@ -132,7 +142,7 @@ def _writers_of_locals(func: Any) -> dict[Any, list[Any]]:
 
 
 def _written(statement: Stmt) -> list[Any]:
-    """The buffers that a statement itself may write; what a call does with a buffer that it gets in no region is unknown."""
+    """The buffers that a statement itself may write; a call may write those that it gets outside of any region."""
     if isinstance(statement, tirx.BufferStore):
         return [statement.buffer]
     if not isinstance(statement, tirx.Evaluate) or not op_name(statement) or is_site(statement):

@@ -3,9 +3,10 @@
 In: the scheduled PrimFunc with anchored operators. Out: the scheduled PrimFunc with a ``__tlt_site(site, payload)``
 statement at every place where a marker records, and with everything else as if there had never been anchors.
 
-A range is placed around the longest run of neighbouring statements whose operators all belong to it and to one iteration
-of it. Where the scheduler has torn a range apart (copies moved ahead, roles split), each part gets its own begin and end.
-Statements that the scheduler made (barrier waits, commits) belong to a range when they stand between its operators.
+A range is placed around the longest run of neighbouring statements whose operators all belong to it and to one
+iteration of it. Where the scheduler has torn a range apart (copies moved ahead, roles split), each part gets its own
+begin and end. Statements that the scheduler made (barrier waits, commits) belong to a range when they stand between its
+operators.
 """
 
 from __future__ import annotations
@@ -20,8 +21,30 @@ from tvm.arith import Analyzer
 from tvm.ir import structural_equal
 from tvm.tirx.stmt_functor import ir_transform
 
-from tltrace_nb.core.anchors import ANCHOR, CARRIER, LEAF, Anchor, MarkedKernel, Mode, is_leaf, is_site, site_id, site_statement
-from tltrace_nb.core.ir import Stmt, children, flatten, post_order_visit, rebuild, sequence, span_of, uses, walk, with_block
+from tltrace_nb.core.anchors import (
+    ANCHOR,
+    CARRIER,
+    LEAF,
+    Anchor,
+    MarkedKernel,
+    Mode,
+    is_leaf,
+    is_site,
+    site_id,
+    site_statement,
+)
+from tltrace_nb.core.ir import (
+    Stmt,
+    children,
+    flatten,
+    post_order_visit,
+    rebuild,
+    sequence,
+    span_of,
+    uses,
+    walk,
+    with_block,
+)
 from tltrace_nb.core.sites import EventKind
 
 ROLE_SCOPE = "kWarpSpecializationScope"
@@ -101,7 +124,7 @@ class _Placer:
         return self._bodies([(statement, placed)], front, back)[0]
 
     def _bodies(self, bodies: list[_Body], front: _Records = (), back: _Records = ()) -> list[Stmt]:
-        """Place in neighbouring bodies, which TileLang has made out of one of the author's, as if they still were one."""
+        """Place in adjacent bodies that TileLang has made out of one of the author's, as if they were one still."""
         parts = [flatten(body) for body, _ in bodies]
         statements = [statement for part in parts for statement in part]
         placed = [keys for part, (_, keys) in zip(parts, bodies, strict=True) for _ in part]
@@ -119,7 +142,9 @@ class _Placer:
                     here[i].add(key)
         done = [
             self._with_edges(inner, edge)
-            for inner, edge in zip(self._insides(statements, [frozenset(keys) for keys in here], edges), edges, strict=True)
+            for inner, edge in zip(
+                self._insides(statements, [frozenset(keys) for keys in here], edges), edges, strict=True
+            )
         ]
         remaining = iter(done)
         return [sequence(itertools.islice(remaining, len(part))) for part in parts]
@@ -142,7 +167,7 @@ class _Placer:
         return self._with_edges(rebuild(statement, lambda _: body), edges)
 
     def _inside(self, statement: Stmt, placed: frozenset[_Key], edges: _Edges) -> Stmt:
-        """One statement with its body placed. A block is no step of the program, so records go into it, to its operators."""
+        """One statement with its body placed. A block is no step of the program: records go to the operators in it."""
         if is_leaf(statement):
             return _bare(statement)
         if not _is_block(statement):
@@ -176,7 +201,7 @@ def _open(hold: dict[_Key, Anchor] | None, placed: frozenset[_Key]) -> dict[_Key
 
 
 def _split_guards(statements: list[Stmt]) -> Iterator[list[int]]:
-    """The statements one by one, but neighbouring ``if`` that TileLang made of a single one of the author's together."""
+    """The statements one by one, but together the neighbouring ``if`` that TileLang made of one of the author's."""
     group: list[int] = []
     for i, statement in enumerate(statements):
         if group and not _shares_guard(statements[group[0]], statement):
@@ -207,7 +232,7 @@ def _is_block(statement: Stmt) -> bool:
 
 
 def _runs(key: _Key, holds: list[dict[_Key, Anchor] | None]) -> Iterator[list[int]]:
-    """Runs of statements that all hold one anchor in one iteration; statements of the scheduler's own may stand between."""
+    """Runs of statements that all hold one anchor in one iteration; the scheduler's own may stand between."""
     run: list[int] = []
     for i, hold in enumerate(holds):
         if hold is None:
@@ -223,7 +248,7 @@ def _runs(key: _Key, holds: list[dict[_Key, Anchor] | None]) -> Iterator[list[in
 
 
 def _held(statement: Stmt) -> dict[_Key, Anchor] | None:
-    """The anchors that all operators in a statement hold, in one iteration; ``None`` if it has no operator of the author."""
+    """The anchors that all operators in a statement hold, in one iteration; ``None`` if no operator is the author's."""
     if is_leaf(statement):
         anchors = _anchors(statement)
         return anchors if anchors or _is_tagged(statement) else None
@@ -253,7 +278,9 @@ def _same_iteration(a: Anchor, b: Anchor) -> bool:
 
 def _calls(leaf: Stmt) -> list[Any]:
     found: list[Any] = []
-    post_order_visit(leaf, lambda n: found.append(n) if isinstance(n, tirx.Call) and LEAF in (n.annotations or {}) else None)
+    post_order_visit(
+        leaf, lambda n: found.append(n) if isinstance(n, tirx.Call) and LEAF in (n.annotations or {}) else None
+    )
     return found
 
 

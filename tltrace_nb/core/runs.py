@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import NotTracedError, SlotsError
-from tltrace_nb.core.jit import TracedKernel, table_of
-from tltrace_nb.core.lowering import table_rows
+from tltrace_nb.core.sites import table_rows
 from tltrace_nb.core.slots import STATE_DONE, headers, slot_words
 from tltrace_nb.core.trace import Trace
 
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 def run(compiled: Any, inputs: tuple[Any, ...], *, must_trace: bool) -> tuple[Any, Trace | None]:
     """The kernel's own outputs (one tensor or a tuple) and its trace, if it was built to record."""
+    from tltrace_nb.core.jit import TracedKernel, table_of
+
     if isinstance(compiled, TracedKernel):
         slots, grids = compiled.allocate(inputs)
         outputs = compiled.kernel(*inputs, slots)
@@ -40,6 +41,8 @@ def run(compiled: Any, inputs: tuple[Any, ...], *, must_trace: bool) -> tuple[An
 
 def decode(compiled: Any, slots: Any) -> Trace:
     """The trace in slots that the kernel returned; raises ``SlotsError`` when they are another kernel's."""
+    from tltrace_nb.core.jit import table_of
+
     table = table_of(compiled)
     _check_shape(slots, table)
     slots = slots.cpu().numpy() if hasattr(slots, "cpu") else slots
@@ -65,6 +68,7 @@ def export_html(
     if isinstance(events, Trace):
         events.to_html(path, title=title)
         return
+    from tltrace_nb.core.jit import table_of
     from tltrace_nb.core.selection import select
     from tltrace_nb.widget.html import write_html
 
@@ -76,7 +80,7 @@ def _check_tag(slots: Any, table: SiteTable) -> None:
     tags = head["tag"][head["state"] == STATE_DONE]
     if len(tags) and (tags != table.tag).any():
         raise SlotsError(
-            f"kernel {table.kernel}: these slots were filled by another kernel; pass the last tensor that this kernel returned"
+            f"kernel {table.kernel}: these slots were filled by another kernel; pass the last tensor that it returned"
         )
 
 

@@ -1,10 +1,10 @@
 """TileLang's own CUDA pass pipeline, opened at one place: where the schedule is final and layouts are not yet chosen.
 
-In: a PrimFunc of tile operators and a target. Out: the PrimFunc as TileLang schedules it (:func:`schedule`), or a backend
-context whose pipeline calls a function of ours at that place (:func:`context_with`).
+In: a PrimFunc of tile operators and a target. Out: the PrimFunc as TileLang schedules it (:func:`schedule`), or a
+backend context whose pipeline calls a function of ours at that place (:func:`context_with`).
 
-The pass list is not copied. TileLang's two pipeline functions are run as they are, with one name of their globals bound to
-a stand-in: ``tilelang.transform.LayoutInference``, the first pass after software pipelining. Nothing is patched; the
+The pass list is not copied. TileLang's two pipeline functions are run as they are, with one name of their globals bound
+to a stand-in: ``tilelang.transform.LayoutInference``, the first pass after software pipelining. Nothing is patched; the
 stand-in is seen only by the copies of the functions that are made here.
 """
 
@@ -36,7 +36,7 @@ _FIRST_PASS_AFTER_SCHEDULING = "LayoutInference"
 AtBoundary = Callable[[Any], Any]
 
 
-class _Scheduled(Exception):
+class _Scheduled(Exception):  # noqa: N818 (it is news, no error)
     """Ends a dry run of the pipeline at the boundary."""
 
     def __init__(self, module: Any):
@@ -56,7 +56,7 @@ class _Namespace:
 
 
 def resolve_target(target: Any = None) -> Any:
-    """The target to schedule for, with its host: the given one, else TileLang's current one, the device's, or sm_90a."""
+    """The target to schedule for, with its host: the given one, else TileLang's current, the device's, or sm_90a."""
     if target is None or target == "auto":
         target = tvm.target.Target.current(allow_none=True)
     if target is None:
@@ -70,7 +70,8 @@ def resolve_target(target: Any = None) -> Any:
 def schedule(func: Any, target: Any, pass_configs: dict[str, Any] | None = None) -> Any:
     """The PrimFunc after TileLang's passes up to ``InjectSoftwarePipeline``: tile operators, scheduled.
 
-    ``target`` is a ``tvm.target.Target`` with a host, from ``resolve_target``. TileLang's own errors pass through whole.
+    ``target`` is a ``tvm.target.Target`` with a host, from ``resolve_target``. TileLang's own errors pass through
+    whole.
     """
 
     def stop(module: Any) -> Any:
@@ -105,10 +106,14 @@ def pass_context(pass_configs: dict[str, Any] | None) -> Iterator[None]:
 
 def _pipeline_with(at_boundary: AtBoundary) -> Callable[[Any, Any], Any]:
     body, prologue = cuda_pipeline.CUDAPassPipelineBody, cuda_pipeline.CUDAPassPipelineBodyPrologue
-    if prologue.__name__ not in body.__code__.co_names or _FIRST_PASS_AFTER_SCHEDULING not in prologue.__code__.co_names:
+    if (
+        prologue.__name__ not in body.__code__.co_names
+        or _FIRST_PASS_AFTER_SCHEDULING not in prologue.__code__.co_names
+    ):
         raise VersionError(
             f"TileLang {tilelang.__version__} has a CUDA pass pipeline that this tltrace_nb does not know "
-            f"(no {_FIRST_PASS_AFTER_SCHEDULING} in {prologue.__name__}); install tilelang=={KNOWN_TILELANG} or upgrade tltrace_nb"
+            f"(no {_FIRST_PASS_AFTER_SCHEDULING} in {prologue.__name__}); install "
+            f"tilelang=={KNOWN_TILELANG} or a newer tltrace_nb"
         )
     layout_inference = tilelang.transform.LayoutInference
 
@@ -117,9 +122,12 @@ def _pipeline_with(at_boundary: AtBoundary) -> Callable[[Any, Any], Any]:
 
     transform = _Namespace(tilelang.transform, **{_FIRST_PASS_AFTER_SCHEDULING: at_boundary_then_layouts})
     opened = _rebind(prologue, tilelang=_Namespace(tilelang, transform=transform))
-    return _rebind(body, **{prologue.__name__: opened})
+    pipeline: Callable[[Any, Any], Any] = _rebind(body, **{prologue.__name__: opened})
+    return pipeline
 
 
 def _rebind(function: Any, **names: Any) -> Any:
     """A copy of a function that sees other objects under some of its global names."""
-    return types.FunctionType(function.__code__, {**function.__globals__, **names}, function.__name__, function.__defaults__)
+    return types.FunctionType(
+        function.__code__, {**function.__globals__, **names}, function.__name__, function.__defaults__
+    )

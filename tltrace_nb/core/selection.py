@@ -1,7 +1,7 @@
 """A hand-picked list of rows, as something that the views draw: what ``trace.export_html(list, ...)`` takes.
 
-In: ``Slice`` and ``Instant`` rows and the kernel's site table. Out: :class:`Selection`, with the frames of a trace. What
-rows do not carry (threads, SMs, blocks) stays unknown.
+In: ``Slice`` and ``Instant`` rows and the kernel's site table. Out: :class:`Selection`, with the frames of a trace.
+What rows do not carry (threads, SMs, blocks) stays unknown.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ def _flows(rows: Sequence[Slice | Instant], table: SiteTable) -> pd.DataFrame:
         for cta in sorted({row.track[0] for row in rows}):
             sides = [
                 sorted(
-                    (i for i, row in enumerate(rows) if isinstance(row, Slice) and row.track[0] == cta and row.name == name),
+                    (
+                        i
+                        for i, row in enumerate(rows)
+                        if isinstance(row, Slice) and row.track[0] == cta and row.name == name
+                    ),
                     key=lambda i: rows[i].ts_cy,
                 )
                 for name in (source, destination)

@@ -13,6 +13,7 @@ import dataclasses
 import enum
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,12 +131,15 @@ class SiteTable:
         try:
             raw: dict[str, Any] = json.loads(text)
             if raw["version"] != TABLE_VERSION:
-                raise ValueError(f"site table version {raw['version']}, this library reads {TABLE_VERSION}: upgrade tltrace_nb")
+                raise ValueError(
+                    f"site table version {raw['version']}, this library reads {TABLE_VERSION}: upgrade tltrace_nb"
+                )
             return cls(
                 **{
                     **raw,
                     "sites": tuple(
-                        Site(**{**s, "kind": EventKind(s["kind"]), "payload": PayloadType(s["payload"])}) for s in raw["sites"]
+                        Site(**{**s, "kind": EventKind(s["kind"]), "payload": PayloadType(s["payload"])})
+                        for s in raw["sites"]
                     ),
                     "writers": tuple(Writer(**w) for w in raw["writers"]),
                     "flows": tuple((str(a), str(b)) for a, b in raw["flows"]),
@@ -148,3 +152,13 @@ class SiteTable:
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(f"not a site table of tltrace_nb: {error}") from error
+
+
+def table_rows(table: SiteTable) -> int | None:
+    """Rows of the slots; ``None`` when they follow from a grid that is known only at run time."""
+    if table.ctas is not None:
+        return len(table.ctas)
+    extents = [extent for launch in table.launches for extent in launch.grid]
+    if None in extents:
+        return None
+    return sum(math.prod(extent or 0 for extent in launch.grid) for launch in table.launches)

@@ -5,14 +5,14 @@ Out: NumPy views of it, without copies.
 
 A slot is the row of one writer in one CTA. It is made of 16-byte records; the first three are the header::
 
-    record 0   markers executed (u32) | state (u32)        SM id (u16) | kernel tag (u16) | thread, linear in the CTA (u32)
+    record 0   markers executed (u32) | state (u32)        SM id (u16) | kernel tag (u16) | linear thread id (u32)
     record 1   clock64 at entry                            globaltimer at entry, ns
     record 2   clock64 at exit                             globaltimer at exit, ns
     record 3…  clock64                                     site id (u32) | payload bits (u32)
 
-Little-endian: the first of two u32 is the low half of the int64 word. The tag is ``SiteTable.tag``: slots tell whose they are. ``markers executed`` is never clamped, so
-``executed - capacity`` records are lost when it exceeds the capacity. With ``keep="last"`` the records form a ring:
-marker number ``n`` lies at position ``n % capacity``.
+Little-endian: the first of two u32 is the low half of the int64 word. The tag is ``SiteTable.tag``: slots tell whose
+they are. ``markers executed`` is never clamped, so ``executed - capacity`` records are lost when it exceeds the
+capacity. With ``keep="last"`` the records form a ring: marker number ``n`` lies at position ``n % capacity``.
 """
 
 from __future__ import annotations

@@ -30,10 +30,15 @@ def headline(trace: Trace) -> str:
     """Kernel, device, counts and duration in one line."""
     ctas, meta = trace.ctas, trace.meta
     where = f"{meta.device} ({meta.gpu})" if meta.gpu else meta.device
-    line = f"Trace of {meta.kernel or trace.table.kernel} on {where}: {len(trace):,} events, {len(ctas):,} CTAs"
+    counts = f"{_number(len(trace), 'event')}, {_number(len(ctas), 'CTA')}"
+    line = f"Trace of {meta.kernel or trace.table.kernel} on {where}: {counts}"
     if len(ctas):
-        line += f" on {ctas['sm'].nunique():,} SMs, {_span(ctas)}"
+        line += f" on {_number(ctas['sm'].nunique(), 'SM')}, {_span(ctas)}"
     return line
+
+
+def _number(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _span(ctas: pd.DataFrame) -> str:

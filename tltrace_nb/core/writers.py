@@ -92,7 +92,7 @@ class RecordPlan:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """The plan of each site statement of one launch in program order, and a writer's records at most (``None``: unknown)."""
+    """The plans of a launch's site statements in program order; ``bound``: a writer's records at most, if known."""
 
     records: tuple[RecordPlan, ...]
     bound: int | None
@@ -156,8 +156,8 @@ class _Draft:
             group = marked.groups[site.id]
             if group.lead >= author_threads:
                 raise MarkerError(
-                    f"kernel {marked.name}, {site.source}: group {group.name!r} has lead={group.lead}, but the block has "
-                    f"{author_threads} threads; give a lead below {author_threads}"
+                    f"kernel {marked.name}, {site.source}: group {group.name!r} has lead={group.lead}, but the block "
+                    f"has {author_threads} threads; give a lead below {author_threads}"
                 )
             threads = reach.of(statement, above)
             chosen = _choose(group, threads, shift, draft.roles.producer)
@@ -356,7 +356,10 @@ def _trip_count(above: tuple[Stmt, ...], launch: LaunchShape) -> int | None:
 def _analyzer(launch: LaunchShape) -> Analyzer:
     """One that knows the ranges of block and thread indices."""
     analyzer = Analyzer()
-    for var, extent in (*zip(launch.block_vars, launch.grid, strict=True), *zip(launch.thread_vars, launch.block, strict=True)):
+    for var, extent in (
+        *zip(launch.block_vars, launch.grid, strict=True),
+        *zip(launch.thread_vars, launch.block, strict=True),
+    ):
         if isinstance(var, tirx.Var):
             analyzer.bind(var, Range(0, extent))
     return analyzer
