@@ -156,10 +156,14 @@ PROGRAM = """
                         B[bx * 32 + i] = A[bx * 32 + i] * A[bx * 32 + i]
         return trace.finalize(square)
 
-    entries = len(list(cache.cache_dir().glob("[0-9a-f]*"))) if cache.cache_dir().exists() else 0 a = torch.full((64,),
-    3.0, device="cuda") resumed()(a) print("cached" if entries else "compiled", sorted(set(trace.last.events["name"])),
-    trace.last.events["payload"].tolist()) kernel = again() out, slots = kernel(a) print([(e.name, e.payload) for e in
-    trace.decode(kernel, slots)], out[0].item())
+    entries = len(list(cache.cache_dir().glob("[0-9a-f]*"))) if cache.cache_dir().exists() else 0
+    a = torch.full((64,), 3.0, device="cuda")
+    resumed()(a)
+    events = trace.last.events
+    print("cached" if entries else "compiled", sorted(set(events["name"])), events["payload"].tolist())
+    kernel = again()
+    out, slots = kernel(a)
+    print([(e.name, e.payload) for e in trace.decode(kernel, slots)], out[0].item())
 """
 
 

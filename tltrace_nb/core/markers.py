@@ -272,7 +272,8 @@ def _constant(payload: Any, what: str) -> tuple[Any, PayloadType]:
         number = float(payload)
     except (TypeError, ValueError) as error:
         raise PayloadError(
-            f"{what}: the payload is {type(payload).__name__}; give None, a bool, an int, a float or a scalar of TIR"
+            f"{what}: the payload is {type(payload).__name__}; give None, a bool, an int, a float or a scalar "
+            "expression"
         ) from error
     if math.isfinite(number) and abs(number) > 3.4028234663852886e38:
         raise PayloadError(f"{what}: the payload {number!r} does not fit float32; scale it")
