@@ -55,6 +55,12 @@ def test_every_site_is_in_the_source(reference: Reference, architecture: str) ->
     assert [site for site in sites if f"(uint){site.id}, " not in source] == []
 
 
+@pytest.mark.parametrize("name", ["add", "attention", "gemm_3", "persistent", "every_warp"])
+def test_it_holds_on_blackwell_too(name: str) -> None:
+    traced, plain = builds.traced(BY_NAME[name], "sm_100a"), builds.stripped(name, "sm_100a")
+    assert untraced(traced.cuda) == plain.cuda
+
+
 @pytest.mark.parametrize(("reference", "architecture"), AGAIN)
 def test_finalize_leaves_the_source_alone_too(reference: Reference, architecture: str) -> None:
     again = builds.traced_again(reference, architecture)

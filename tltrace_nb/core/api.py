@@ -231,8 +231,17 @@ class TraceSwitch:
         return tuple(self._history)
 
     def captured(self, trace: Trace) -> None:
-        """Append a trace to the history; traced kernels call it."""
+        """Append a trace to the history; traced kernels call it.
+
+        The history holds no more device memory than the budget of one kernel: the oldest traces are copied to the host.
+        """
         self._history.append(trace)
+        held = sum(each.device_bytes for each in self._history)
+        for oldest in tuple(self._history)[:-1]:
+            if held <= self.options.budget:
+                break
+            held -= oldest.device_bytes
+            _ = oldest.slots
 
     def run(self, compiled: Any, inputs: tuple[Any, ...], *, stem: str) -> Any:
         """Run a kernel and return its outputs alone: one tensor, or a tuple of several.

@@ -68,6 +68,11 @@ class Trace:
         self._source = None  # a device buffer is not kept once it has been copied
         return np.asarray(source)
 
+    @property
+    def device_bytes(self) -> int:
+        """Bytes of device memory that the trace holds until it is first looked at."""
+        return int(self._source.nbytes) if getattr(self._source, "is_cuda", False) else 0  # type: ignore[union-attr]
+
     @cached_property
     def _frames(self) -> Frames:
         from tltrace_nb.core.decode import decode

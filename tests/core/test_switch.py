@@ -1,0 +1,127 @@
+"""The switch and the history: what is traced, what is kept, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tltrace_nb.core.api import HISTORY, TraceSwitch
+from tltrace_nb.core.sites import SiteTable
+from tltrace_nb.core.trace import Trace
+
+TABLE = SiteTable(kernel="k", sites=(), writers=(), flows=(), launches=(), capacity=0)
+
+
+@dataclass
+class DeviceTensor:
+    """What a trace needs of a tensor on a device; counts how often it was fetched."""
+
+    nbytes: int
+    is_cuda: bool = True
+    fetched: list[int] = field(default_factory=list)
+
+    def cpu(self) -> Any:
+        self.fetched.append(1)
+        return self
+
+    def numpy(self) -> Any:
+        return np.zeros((0, 0, 6), np.int64)
+
+
+def test_tracing_is_off_at_first() -> None:
+    assert not TraceSwitch().enabled
+
+
+def test_the_context_restores_the_switch_after_an_error() -> None:
+    switch = TraceSwitch()
+    inside = None
+
+    def fail() -> None:
+        nonlocal inside
+        with switch.tracing(output="elsewhere", max_events=7):
+            inside = (switch.enabled, switch.output, switch.options.max_events)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert inside == (True, "elsewhere", 7)
+    assert (switch.enabled, switch.output, switch.options.max_events) == (False, "debug", None)
+
+
+def test_contexts_nest() -> None:
+    switch = TraceSwitch()
+    with switch.tracing():
+        with switch.tracing(False):
+            assert not switch.enabled
+        assert switch.enabled
+
+
+def test_out_idx_grows_by_the_slots_when_traced() -> None:
+    switch = TraceSwitch()
+    assert switch.out_idx(2) == [-2, -1]
+    assert switch.out_idx(2, True) == [-3, -2, -1]
+    with switch.tracing():
+        assert switch.out_idx(1) == [-2, -1]
+        assert switch.out_idx(1, False) == [-1]
+
+
+def test_the_history_is_bounded() -> None:
+    switch = TraceSwitch()
+    traces = [Trace(np.zeros((0, 0, 6), np.int64), TABLE) for _ in range(HISTORY + 3)]
+    for trace in traces:
+        switch.captured(trace)
+    assert switch.last is traces[-1]
+    assert switch.history == tuple(traces[3:])
+
+
+def test_the_history_holds_no_more_device_memory_than_one_budget() -> None:
+    switch = TraceSwitch()
+    switch.enable(budget=100)
+    tensors = [DeviceTensor(60) for _ in range(3)]
+    for tensor in tensors:
+        switch.captured(Trace(tensor, TABLE))
+    assert [len(tensor.fetched) for tensor in tensors] == [1, 1, 0]
+
+
+def test_a_trace_is_fetched_once_and_only_when_looked_at() -> None:
+    tensor = DeviceTensor(60)
+    trace = Trace(tensor, TABLE)
+    assert (tensor.fetched, trace.device_bytes) == ([], 60)
+    assert len(trace.slots) == len(trace.slots) == 0
+    assert (tensor.fetched, trace.device_bytes) == ([1], 0)
+
+
+def test_show_without_a_trace_says_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:
+    TraceSwitch().show()
+    assert "trace.enable()" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"max_events": 0}, "max_events"),
+        ({"max_events": True}, "max_events"),
+        ({"keep": "middle"}, "'first' or 'last'"),
+        ({"budget": 0}, "budget"),
+        ({"ctas": []}, "at least one CTA"),
+        ({"ctas": [-1]}, "ids count from 0"),
+        ({"ctas": slice(3, None)}, "needs an end"),
+    ],
+)
+def test_a_wrong_option_is_named(options: dict[str, Any], says: str) -> None:
+    switch = TraceSwitch()
+    with pytest.raises(ValueError, match=says):
+        switch.enable(**options)
+    assert not switch.enabled
+
+
+@pytest.mark.parametrize(
+    ("ctas", "ids"), [(3, (0, 1, 2)), (range(2, 6, 2), (2, 4)), (slice(1, 3), (1, 2)), ([5, 1, 5], (1, 5))]
+)
+def test_ctas_may_be_given_in_several_ways(ctas: Any, ids: tuple[int, ...]) -> None:
+    switch = TraceSwitch()
+    switch.enable(ctas=ctas)
+    assert switch.options.ctas == ids
