@@ -1,7 +1,7 @@
 """See inside a TileLang GPU kernel, in the notebook where it was written.
 
 ``from tltrace_nb import trace`` is the whole surface for kernel authors. Nothing heavy is imported here: TileLang,
-torch, pandas, plotly and anywidget are loaded when first used, so a saved trace opens where only pandas is installed.
+torch, pandas and plotly are loaded when first used, so a saved trace opens where only pandas is installed.
 """
 
 from __future__ import annotations

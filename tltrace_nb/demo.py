@@ -21,6 +21,8 @@ ROWS = 12
 COLUMNS = ["name", "role", "cta", "sm", "thread", "start", "duration", "payload"]
 RECORDED = Path(str(files("tltrace_nb").joinpath("datasets")))
 SIZE = 1024
+DEFAULT = "gemm"
+"""The recorded trace of what this demo runs on a card."""
 
 
 def main(arguments: Sequence[str] | None = None, recorded: Path = RECORDED) -> int:
@@ -86,14 +88,14 @@ def trace_gemm() -> Trace:
 
 
 def show_recorded(folder: Path, output: Path, wanted: str | None) -> int:
-    """Show the newest trace in the folder, or the one wanted, and list the others."""
+    """Show the demo's recorded trace, or the one wanted, and list the others."""
     found = recorded_traces(folder)
     if wanted is None:
         print("No CUDA device here: showing a recorded trace. With one, this command traces a GEMM on it, live.")
     if not found:
         print("No recorded traces are shipped with this version, so there is nothing to show without a GPU.")
         return 0 if wanted is None else 2
-    name = next(iter(found)) if wanted is None else wanted
+    name = wanted or (DEFAULT if DEFAULT in found else next(iter(found)))
     if name not in found:
         print(f"There is no recorded trace {name!r}; there are: {', '.join(found)}", file=sys.stderr)
         return 2
@@ -105,14 +107,14 @@ def show_recorded(folder: Path, output: Path, wanted: str | None) -> int:
 
 
 def recorded_traces(folder: Path) -> dict[str, Trace]:
-    """The readable traces of a folder by name, the newest first; an unreadable one is reported."""
+    """The readable traces of a folder by name; an unreadable one is reported."""
     found: dict[str, Trace] = {}
     for path in sorted(folder.glob("*.tltrace")):
         try:
             found[path.stem] = load(path)
         except TraceFileError as error:
             print(f"Skipped: {error}", file=sys.stderr)
-    return dict(sorted(found.items(), key=lambda item: item[1].meta.captured, reverse=True))
+    return found
 
 
 def report(shown: Trace, name: str, output: Path) -> None:

@@ -1,4 +1,4 @@
-"""Iterating a trace, with the names of the seed's library."""
+"""Iterating a trace, with the names that ``tileops.trace`` has for its rows."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ Every behaviour that must be "as without the magic" is compared with the same ce
 """
 
 import inspect
+import signal
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,7 +178,11 @@ def test_an_error_reaches_code_that_calls_the_magic(shell: InteractiveShell) -> 
 
 
 def test_an_interrupt_stops_the_cell_and_shows_what_was_captured(shell: InteractiveShell) -> None:
-    ran = Ran(shell, "%%tltrace\nkernel()\nimport signal\nsignal.raise_signal(signal.SIGINT)\nnever = 1")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started without one
+    try:
+        ran = Ran(shell, "%%tltrace\nkernel()\nimport signal\nsignal.raise_signal(signal.SIGINT)\nnever = 1")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert isinstance(ran.result.error_in_exec, KeyboardInterrupt)
     assert len(ran.timelines) == 1
     assert "never" not in shell.user_ns

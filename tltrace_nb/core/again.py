@@ -18,18 +18,16 @@ from tltrace_nb.core import device
 from tltrace_nb.core.anchors import site_statement
 from tltrace_nb.core.errors import PlacementError
 from tltrace_nb.core.ir import Stmt, flatten, loads, op_name, rebuild, sequence, walk
-from tltrace_nb.core.lowering import prepare
+from tltrace_nb.core.lowering import PASS_CONFIGS, prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.placement import without_anchors
 from tltrace_nb.core.schedule import resolve_target, schedule
 from tltrace_nb.core.sites import table_rows
 
-_PASS_CONFIGS = "tilelang_pass_configs"
-
 
 def lower(func: Any, options: TraceOptions, pass_configs: dict[str, Any] | None) -> Any:
     """The recording PrimFunc; errors as ``lowering.prepare``, and ``PlacementError`` for kernels named above."""
-    own = dict(func.attrs[_PASS_CONFIGS]) if _PASS_CONFIGS in (func.attrs or {}) else {}
+    own = dict(func.attrs[PASS_CONFIGS]) if PASS_CONFIGS in (func.attrs or {}) else {}
     configs = {**own, **(pass_configs or {})}
     target = resolve_target()
     with target:
@@ -61,7 +59,7 @@ def _skeleton(func: Any) -> Any:
 
     def visit(statement: Stmt) -> Stmt:
         name = op_name(statement)
-        if name.startswith("__tlt_"):
+        if name.startswith(device.PREFIX):
             site = int(statement.value.args[3]) if name.startswith(device.RECORD) else 0
             return site_statement(site, tirx.StringImm(name))
         if isinstance(statement, tirx.AttrStmt) and statement.attr_key == "tl.assume":

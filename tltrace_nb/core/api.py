@@ -205,11 +205,7 @@ class TraceSwitch:
         """
         from tltrace_nb.core.again import lower
 
-        options = (
-            self.options
-            if max_events is None
-            else TraceOptions.of(max_events, self.options.keep.value, self.options.ctas)
-        )
+        options = self.options if max_events is None else self.options.with_max_events(max_events)
         return lower(primfunc, options, pass_configs)
 
     def strip(self, primfunc: Any) -> Any:
@@ -256,7 +252,7 @@ class TraceSwitch:
             if trace is not self.last:
                 self.captured(trace)
             if self.enabled:
-                print(f"[trace] wrote timeline {self.dump(trace, compiled, stem=stem)}.html")
+                print(f"[tltrace] wrote timeline {self.dump(trace, compiled, stem=stem)}.html")
         return outputs
 
     def decode(self, compiled: Any, slots: Any) -> Trace:

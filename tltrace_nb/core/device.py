@@ -30,6 +30,9 @@ from tltrace_nb.core.ir import Expr, Stmt
 from tltrace_nb.core.sites import Keep, SiteTable
 from tltrace_nb.core.slots import HEADER_RECORDS, RECORD_BYTES, STATE_DONE, STATE_OPEN
 
+PREFIX = "__tlt_"
+"""Begins the names of all that tracing adds to a kernel."""
+
 CURSOR = "__tlt_cursor"
 SLOTS = "slots"
 NUM_CTA = "__tlt_num_cta"

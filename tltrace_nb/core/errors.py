@@ -38,5 +38,9 @@ class NotTracedError(TraceError, ValueError):
     """The kernel given was built without tracing."""
 
 
+class DeviceError(TraceError, RuntimeError):
+    """A traced kernel is to run where it cannot."""
+
+
 class VersionError(TraceError, RuntimeError):
     """TileLang's pass pipeline is not the one that this library knows."""

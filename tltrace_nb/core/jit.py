@@ -20,8 +20,8 @@ from tvm.arith import Analyzer
 
 from tltrace_nb.core import cache
 from tltrace_nb.core.anchors import strip
-from tltrace_nb.core.errors import NotTracedError
-from tltrace_nb.core.lowering import Lowering, check_budget, prepare
+from tltrace_nb.core.errors import DeviceError, NotTracedError
+from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.schedule import context_with, resolve_target
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable, table_rows
@@ -81,8 +81,14 @@ class TracedKernel:
         if rows is None:
             rows = sum(x * y * z for x, y, z in grids)
         check_budget(self.table, rows, self.options.budget)
-        _, writers, words = (int(extent) for extent in (0, *self.lowering.slots.shape[1:]))
+        writers, words = (int(extent) for extent in self.lowering.slots.shape[1:])
         device = next((t.device for t in inputs if isinstance(t, torch.Tensor)), torch.device("cuda"))
+        if device.type != "cuda" or not torch.cuda.is_available():
+            raise DeviceError(
+                f"kernel {self.table.kernel}: a traced kernel runs on tensors of a CUDA device, and "
+                + ("these are on the CPU" if torch.cuda.is_available() else "there is none here")
+                + "; recorded traces open anywhere, tltrace_nb.load(path)"
+            )
         return torch.zeros((rows, writers, words), dtype=torch.int64, device=device), grids
 
     def trace(self, slots: Any, grids: tuple[tuple[int, int, int], ...]) -> Trace:
@@ -239,8 +245,8 @@ def _with_function_attributes(func: Any, how: Compilation) -> Compilation:
     changed = {f.name: getattr(how, f.name) for f in fields(how)}
     if _OUT_IDX in attributes and how.out_idx is None:
         changed["out_idx"] = [int(i) for i in attributes[_OUT_IDX]]
-    if "tilelang_pass_configs" in attributes:
-        changed["pass_configs"] = {**dict(attributes["tilelang_pass_configs"]), **(how.pass_configs or {})}
+    if PASS_CONFIGS in attributes:
+        changed["pass_configs"] = {**dict(attributes[PASS_CONFIGS]), **(how.pass_configs or {})}
     if "tilelang_compile_flags" in attributes:
         own = [how.compile_flags] if isinstance(how.compile_flags, str) else list(how.compile_flags or ())
         changed["compile_flags"] = [*map(str, attributes["tilelang_compile_flags"]), *own]

@@ -30,6 +30,8 @@ from tltrace_nb.core.slots import slot_words, slots_bytes
 from tltrace_nb.core.writers import LaunchPlan, LaunchShape, Plan, RecordPlan, launches, plan
 
 _INT32 = "int32"
+PASS_CONFIGS = "tilelang_pass_configs"
+"""Attribute in which a PrimFunc itself asks for pass configs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +162,17 @@ def check_budget(table: SiteTable, rows: int, budget: int) -> None:
     """Raise ``CapacityError`` when slots of so many rows exceed the budget in bytes."""
     needed = slots_bytes(rows, len(table.writers), table.capacity)
     if needed > budget:
-        per_cta = needed // rows
+        fitting = budget * rows // needed
+        fewer = f"trace fewer CTAs (ctas={fitting}), " if fitting else ""
         raise CapacityError(
             f"kernel {table.kernel}: slots of {rows} CTAs x {len(table.writers)} writers x {table.capacity} events "
-            f"take {needed / MEBIBYTE:.0f} MiB, over the budget of {budget / MEBIBYTE:.0f} MiB; trace fewer CTAs "
-            f"(ctas={max(budget // per_cta, 1)}), fewer events (max_events=...) or raise the budget (budget={needed})"
+            f"take {_size(needed)}, over the budget of {_size(budget)}; {fewer}trace fewer events (max_events=...) "
+            f"or raise the budget (budget={needed})"
         )
+
+
+def _size(count: int) -> str:
+    return f"{count / MEBIBYTE:,.0f} MiB" if count >= MEBIBYTE else f"{count:,} bytes"
 
 
 def _capacity(launch: LaunchPlan, options: TraceOptions) -> int:

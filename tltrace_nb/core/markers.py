@@ -231,11 +231,6 @@ def payload_expression(payload: Any, what: str) -> tuple[Any, PayloadType]:
     )
 
 
-def unended_ranges() -> list[AnnoToken]:
-    """The ranges of the running build that were begun and not ended so far, in order of their begin."""
-    return list(_building("trace")[0].open.values())
-
-
 def is_marker(statement: Any) -> bool:
     """Whether a TIR statement is one of our placeholders."""
     return (

@@ -6,8 +6,8 @@ In: the author's wishes, as Python values. Out: :class:`TraceOptions`, hashable,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from tltrace_nb.core.sites import Keep
 
@@ -44,15 +44,24 @@ class TraceOptions:
 
         Raises ``ValueError`` or ``TypeError`` for values that make no sense, naming the right ones.
         """
-        if max_events is not None and (
-            isinstance(max_events, bool) or not isinstance(max_events, int) or max_events < 1
-        ):
-            raise ValueError(f"max_events={max_events!r}: give a number of records per writer, at least 1")
+        _check_max_events(max_events)
         if keep not in tuple(Keep):
             raise ValueError(f"keep={keep!r}: give 'first' or 'last'")
         if budget < 1:
             raise ValueError(f"budget={budget!r}: give the bytes that the slots may take, at least 1")
         return cls(max_events, Keep(keep), None if ctas is None else _cta_ids(ctas), budget)
+
+    def with_max_events(self, max_events: int) -> TraceOptions:
+        """The same options but for the records per writer. Raises ``ValueError`` as ``of``."""
+        _check_max_events(max_events)
+        return replace(self, max_events=max_events)
+
+
+def _check_max_events(max_events: Any) -> None:
+    if max_events is None:
+        return
+    if isinstance(max_events, bool) or not isinstance(max_events, int) or max_events < 1:
+        raise ValueError(f"max_events={max_events!r}: give a number of records per writer, at least 1")
 
 
 def _cta_ids(ctas: Ctas) -> tuple[int, ...]:

@@ -35,7 +35,6 @@ def check_payloads(placed: Any, marked: MarkedKernel) -> None:
         if is_site(statement):
             _check(statement, scope, branch)
         inner_scope = scope | _defined_for_children(statement)
-        inner_branch = branch
         for child in children(statement):
             if (
                 isinstance(statement, tirx.AttrStmt)
@@ -45,7 +44,7 @@ def check_payloads(placed: Any, marked: MarkedKernel) -> None:
                 for case in children(child):
                     visit(case, set(inner_scope), case)
                 continue
-            visit(child, inner_scope if not isinstance(statement, tirx.SeqStmt) else scope, inner_branch)
+            visit(child, inner_scope if not isinstance(statement, tirx.SeqStmt) else scope, branch)
             if isinstance(child, tirx.Bind):
                 scope.add(child.var)
             if isinstance(child, (tirx.AllocBuffer, tirx.DeclBuffer)):

@@ -1,4 +1,4 @@
-"""Events as rows, with the names of the seed's library, so that code written for it goes on working.
+"""Events as rows, with the names that ``tileops.trace`` has for them, so that code written for it goes on working.
 
 In: the events frame. Out: :class:`Slice` and :class:`Instant`, and :class:`FlowEdge` between slices.
 """

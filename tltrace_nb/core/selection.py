@@ -1,7 +1,7 @@
 """A hand-picked list of rows, as something that the views draw: what ``trace.export_html(list, ...)`` takes.
 
 In: ``Slice`` and ``Instant`` rows and the kernel's site table. Out: :class:`Selection`, with the frames of a trace.
-What rows do not carry (threads, SMs, blocks) stays unknown.
+What rows do not carry (SMs, blocks) stays unknown.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _events(rows: Sequence[Slice | Instant], table: SiteTable, ghz: float | None
     payload = np.array([row.payload for row in rows], np.float64)
     typed = {site.name for site in table.sites if site.payload != "none"}
     missing = np.array([row.name not in typed for row in rows], np.bool_)
-    whole = bool((payload == payload.astype(np.int64)).all())
+    whole = bool(np.isfinite(payload).all() and (payload == np.floor(payload)).all())
     values = cells.masked(payload.astype(np.int64) if whole else payload, missing)
     unknown, none = np.full(len(rows), -1, np.int32), [0] * len(rows)
     ns = np.nan if ghz is None else 1 / ghz
@@ -63,6 +63,7 @@ def _events(rows: Sequence[Slice | Instant], table: SiteTable, ghz: float | None
             "source": cells.category([table.source], none),
             "cta": np.array([row.track[0] for row in rows], np.int32),
             **dict.fromkeys(("block_x", "block_y", "block_z"), unknown),
+            # Rows know groups, not threads; the number of the group keeps their lanes apart.
             "thread": np.array([row.track[1] for row in rows], np.int32),
             **dict.fromkeys(("warp", "sm"), unknown),
             "start": start,
