@@ -1,8 +1,8 @@
 """The check that tracing leaves a kernel alone: the traced CUDA source without what tracing adds.
 
-What it adds, and all that is taken out here: the helper text, lines that name ``__tlt_``, the parameter ``slots``,
-blocks in which the author put nothing but markers, and a guard that was closed and opened again only because a record
-stands between two statements that shared it.
+What it adds, and all that is taken out here: the helper text, lines that name ``__tlt_``, the parameter
+``__tlt_slots``, blocks in which the author put nothing but markers, and a guard that was closed and opened again only
+because a record stands between two statements that shared it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 from tltrace_nb.core import device
 
-_SLOTS = re.compile(r"(, |(?<=\())int64_t\* __restrict__ slots(?=[,)])")
+_SLOTS = re.compile(r"(, |(?<=\())int64_t\* __restrict__ __tlt_slots(?=[,)])")
 _KERNEL = re.compile(r'^extern "C" __global__ void ')
 _GUARD = re.compile(r"^ *if \(tl::tl_shuffle_elect<\d+>\(\)\) \{$")
 _TABLE = re.compile(r', "tltrace\.table": "(?:[^"\\]|\\.)*"')
@@ -27,6 +27,8 @@ def untraced(source: str) -> str:
     lines: list[str] = []
     recorded = False  # whether something of tracing's was taken out right before this line
     for line in source.replace(device.HELPER, "").split("\n"):
+        if _KERNEL.match(line):
+            line = _SLOTS.sub("", line)
         if "__tlt_" in line:
             recorded = True
         elif recorded and _reopens(line, lines):
@@ -38,18 +40,18 @@ def untraced(source: str) -> str:
                 lines.append(line)
                 recorded = False
         else:
-            lines.append(_SLOTS.sub("", line) if _KERNEL.match(line) else line)
+            lines.append(line)
             recorded = False
     return "\n".join(lines)
 
 
 def untraced_host(script: str) -> str:
-    """The host function of a traced kernel without the parameter ``slots``, its last pointer, and the site table."""
+    """The host function of a traced kernel without its last pointer, ``__tlt_slots``, and the site table."""
     lines = []
     for line in _POINTERS.sub(r"\1]", _TABLE.sub("", script)).split("\n"):
         if "T.call_packed(" in line:
-            lines.append(line.replace(", slots", "", 1))
-        elif "slots" not in line and "__tlt_" not in line:
+            lines.append(line.replace(", __tlt_slots", "", 1))
+        elif "__tlt_" not in line:
             lines.append(_NUM_ARGS.sub(lambda m: f"{m[1]}{int(m[2]) - 1}", line))
     return "\n".join(lines)
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from tvm import tirx
 from tvm.ir import Op
+from tvm.tirx.expr import CallEffectKind
 
 from tltrace_nb.core.errors import MarkerError, PlacementError, TokenError
 from tltrace_nb.core.ir import (
@@ -102,6 +103,7 @@ def read_sites(func: Any) -> MarkedKernel:
     kernel = str(func.attrs["global_symbol"])
     markers: list[Marker] = []
     flows: list[tuple[str, str]] = []
+    launch_of: dict[int, Stmt] = {}
 
     def visit(statement: Stmt, above: tuple[Stmt, ...]) -> Stmt:
         if not is_marker(statement):
@@ -111,6 +113,14 @@ def read_sites(func: Any) -> MarkedKernel:
             flows.append((found.src, found.dst))
             return sequence([])
         _refuse_where_no_marker_can_stand(found, above, kernel)
+        launch = next(s for s in above if _is_root(s))
+        if found.kind is EventKind.RANGE_BEGIN:
+            launch_of[found.range] = launch
+        elif found.kind is EventKind.RANGE_END and not launch_of[found.range].same_as(launch):
+            raise TokenError(
+                f"kernel {kernel}, {found.source}: the range {found.name!r} is begun in one T.Kernel and ended in "
+                "another; end it in the kernel that began it"
+            )
         markers.append(found)
         return site_statement(len(markers) - 1, payload)
 
@@ -303,7 +313,15 @@ def is_leaf(statement: Stmt) -> bool:
         return statement.kind in _DATA_PARALLEL
     if isinstance(statement, tirx.Evaluate):
         return isinstance(statement.value, tirx.Call) and not is_site(statement)
+    if isinstance(statement, tirx.Bind):
+        return isinstance(statement.value, tirx.Call) and _acts(statement.value)
     return isinstance(statement, tirx.BufferStore)
+
+
+def _acts(call: Any) -> bool:
+    """Whether a call does more than compute its value from what it reads."""
+    effect = call.op.get_attr("TCallEffectKind") if isinstance(call.op, Op) else None
+    return effect is None or int(effect) >= int(CallEffectKind.UpdateState.value)
 
 
 def _has_leaf(statement: Stmt) -> bool:
@@ -312,11 +330,12 @@ def _has_leaf(statement: Stmt) -> bool:
 
 def _annotate_first(statement: Stmt, notes: dict[str, Any], in_value: bool) -> Stmt:
     """Put the annotations on the first operator call or store of a leaf."""
-    if isinstance(statement, tirx.Evaluate):
+    if isinstance(statement, (tirx.Evaluate, tirx.Bind)):
         call = statement.value
-        return tirx.Evaluate(
-            tirx.Call(call.dtype, call.op, call.args, {**dict(call.annotations or {}), **notes}, span_of(call))
-        )
+        noted = tirx.Call(call.dtype, call.op, call.args, {**dict(call.annotations or {}), **notes}, span_of(call))
+        if isinstance(statement, tirx.Bind):
+            return tirx.Bind(statement.var, noted, span_of(statement))
+        return tirx.Evaluate(noted)
     if isinstance(statement, tirx.BufferStore):
         if in_value:
             value = _carrier(statement.value, notes)
@@ -335,8 +354,12 @@ def _carrier(value: Expr, notes: dict[str, Any]) -> Expr:
     return tirx.Call(value.dtype, Op.get("tirx.call_pure_extern"), [tirx.StringImm(CARRIER), value], notes)
 
 
+def _is_root(statement: Stmt) -> bool:
+    return isinstance(statement, tirx.SBlock) and statement.name_hint == ROOT_BLOCK
+
+
 def _refuse_where_no_marker_can_stand(marker: Marker, above: tuple[Stmt, ...], kernel: str) -> None:
-    if not any(isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK for s in above):
+    if not any(map(_is_root, above)):
         raise MarkerError(f"kernel {kernel}, {marker.source}: {marker.name!r} stands outside T.Kernel")
     for loop in above:
         if isinstance(loop, tirx.For) and loop.kind in _DATA_PARALLEL:

@@ -20,6 +20,12 @@ template <typename Integer>
 static __device__ __forceinline__ unsigned __tlt_bits(Integer value) { return (unsigned)value; }
 static __device__ __forceinline__ unsigned __tlt_bits(float value) { return __float_as_uint(value); }
 
+// What a payload may contain: a load, divisions that round down.
+template <typename Element>
+static __device__ __forceinline__ Element __tlt_load(const Element* base, int64_t index) { return base[index]; }
+static __device__ __forceinline__ int __tlt_floordiv(int a, int b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static __device__ __forceinline__ int __tlt_floormod(int a, int b) { return a - b * __tlt_floordiv(a, b); }
+
 // The first record of a writer's slot; row and writer are -1 where nothing is recorded.
 static __device__ __forceinline__ unsigned __tlt_header(int row, int writer, int writers, int capacity) {
   return ((unsigned)row * writers + writer) * (unsigned)(__TLT_HEADER_RECORDS + capacity);

@@ -19,14 +19,17 @@ word   ``keep="first"``                          ``keep="last"``
 
 from __future__ import annotations
 
+import math
+import struct
 from importlib.resources import files
 from typing import Any
 
 import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
+from tvm.arith import Analyzer
 from tvm.ir import Op
 
-from tltrace_nb.core.ir import Expr, Stmt
+from tltrace_nb.core.ir import Expr, Stmt, ir_transform
 from tltrace_nb.core.sites import Keep, SiteTable
 from tltrace_nb.core.slots import HEADER_RECORDS, RECORD_BYTES, STATE_DONE, STATE_OPEN
 
@@ -34,7 +37,7 @@ PREFIX = "__tlt_"
 """Begins the names of all that tracing adds to a kernel."""
 
 CURSOR = "__tlt_cursor"
-SLOTS = "slots"
+SLOTS = "__tlt_slots"
 NUM_CTA = "__tlt_num_cta"
 
 ENTER = "__tlt_enter"
@@ -92,7 +95,10 @@ def record_call(
 
 
 def as_word(payload: Expr) -> Expr:
-    """The payload widened to 32 bits: int32, uint32, float32 or bool."""
+    """The payload widened to 32 bits (int32, uint32, float32, bool), in a form to which TileLang adds no statement."""
+    if isinstance(payload, tirx.FloatImm):  # infinity would bring a header with it
+        return tirx.IntImm("uint32", struct.unpack("<I", struct.pack("<f", payload.value))[0])
+    payload = ir_transform(tirx.Evaluate(payload), None, _plain, _REWRITTEN).value
     dtype = str(payload.dtype)
     if dtype in ("float16", "bfloat16"):
         return tirx.Cast("float32", payload)
@@ -106,6 +112,46 @@ def _call(name: str, *args: Any) -> Stmt:
     return tirx.Evaluate(tirx.Call("handle", Op.get("tirx.call_extern"), [tirx.StringImm(name), *converted]))
 
 
+def _plain(node: Any) -> Any:
+    """One node of a payload in a form that later passes leave alone.
+
+    A load that they cannot prove to lie inside its buffer they would guard, and with it the record; ours reads 0 there.
+    For a rounded division, or a choice between two values, they would put a variable in front of the record.
+    """
+    if isinstance(node, tirx.BufferLoad) and node.buffer.scope() == "global":
+        return _load(node)
+    if isinstance(node, (tirx.FloorDiv, tirx.FloorMod)) and str(node.dtype) == "int32":
+        name = "__tlt_floordiv" if isinstance(node, tirx.FloorDiv) else "__tlt_floormod"
+        return _value(node.dtype, name, node.a, node.b)
+    if isinstance(node, tirx.Call) and getattr(node.op, "name", "") == "tirx.if_then_else":
+        return tirx.Select(*node.args)
+    return None
+
+
+_REWRITTEN = ["tirx.BufferLoad", "tirx.FloorDiv", "tirx.FloorMod", "tirx.Call"]
+
+
+def _load(load: Any) -> Expr:
+    buffer = load.buffer
+    strides = list(buffer.strides)
+    if not strides:
+        strides = [math.prod([1, *buffer.shape[axis + 1 :]]) for axis in range(len(buffer.shape))]
+    at: Expr = tirx.IntImm("int64", 0)
+    inside: Expr = tirx.IntImm("bool", 1)
+    for index, extent, stride in zip(load.indices, buffer.shape, strides, strict=True):
+        at = at + tirx.Cast("int64", index) * tirx.Cast("int64", stride)
+        inside = tirx.all(inside, index >= 0, index < extent)
+    value = _value(load.dtype, "__tlt_load", buffer.access_ptr("r", extent=1), at)
+    analyzer = Analyzer()
+    return tirx.Select(analyzer.simplify(inside), value, tirx.const(0, load.dtype))
+
+
+def _value(dtype: Any, name: str, *args: Any) -> Expr:
+    return tirx.Call(dtype, Op.get("tirx.call_pure_extern"), [tirx.StringImm(name), *args])
+
+
 def _address(buffer: Any) -> Expr:
+    if buffer.scope() == "global":
+        return buffer.access_ptr("rw", extent=1)
     first = tirx.BufferLoad(buffer, [0] * len(buffer.shape))
     return tirx.Call("handle", Op.get("tirx.address_of"), [first])

@@ -83,7 +83,7 @@ class _BuildState:
     """What one build has seen so far."""
 
     groups: list[Group] = field(default_factory=lambda: [Group()])
-    leads: dict[str, Group] = field(default_factory=dict)
+    leads: dict[str, Group] = field(default_factory=lambda: {ENTRY_POINT: Group()})
     ranges: int = 0
     open: dict[int, AnnoToken] = field(default_factory=dict)
 

@@ -18,6 +18,7 @@ from tltrace_nb.core.ir import Stmt, children, loads, op_name, post_order_visit,
 from tltrace_nb.core.placement import ROLE_SCOPE
 
 _FRAGMENT = "local.fragment"
+_GLOBAL = "global"
 _REGION = "tl.region"
 _REGION_WRITTEN = 2
 
@@ -96,8 +97,17 @@ def _check_buffer(where: str, buffer: Any, branch: Any, writers: dict[Any, list[
     scope = buffer.scope()
     if scope == _FRAGMENT:
         raise PayloadError(
-            f"{where} reads the fragment {buffer.name!r}, whose elements are spread over the threads; copy the value "
-            "to shared memory or reduce it to a scalar first"
+            f"{where} reads the fragment {buffer.name!r}, whose elements are spread over the threads; "
+            "record an index, or a value of a T.alloc_var"
+        )
+    if scope.startswith("shared"):
+        raise PayloadError(
+            f"{where} reads the shared buffer {buffer.name!r}, for which TileLang would add a barrier to the kernel; "
+            "record an index, or a value of a T.alloc_var that is set where the kernel has synchronised"
+        )
+    if scope == _GLOBAL and buffer.dtype.bits < 8:
+        raise PayloadError(
+            f"{where} reads {buffer.name!r}, whose elements of {buffer.dtype} are packed; record an index"
         )
     if scope.startswith("local") and branch is not None:
         branches = writers.get(buffer.data, [])

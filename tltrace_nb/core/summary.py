@@ -1,6 +1,6 @@
-"""What a trace says of itself in a line or two, as text and as HTML.
+"""What a trace says of itself in a line or two, as text and as HTML, and the table of its names.
 
-In: a trace. Out: strings.
+In: a trace. Out: strings, and a frame. What was lost is put into words here, and names are counted here, for all views.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 TOP_NAMES = 5
 TABLE_NAMES = 30
+NONE = "–"
+"""Stands in a table where there is no number."""
 
 
 def text(trace: Trace) -> str:
@@ -30,15 +32,16 @@ def headline(trace: Trace) -> str:
     """Kernel, device, counts and duration in one line."""
     ctas, meta = trace.ctas, trace.meta
     where = f"{meta.device} ({meta.gpu})" if meta.gpu else meta.device
-    counts = f"{_number(len(trace), 'event')}, {_number(len(ctas), 'CTA')}"
+    counts = f"{count(len(trace), 'event')}, {count(len(ctas), 'CTA')}"
     line = f"Trace of {meta.kernel or trace.table.kernel} on {where}: {counts}"
     if len(ctas):
-        line += f" on {_number(ctas['sm'].nunique(), 'SM')}, {_span(ctas)}"
+        line += f" on {count(ctas['sm'].nunique(), 'SM')}, {_span(ctas)}"
     return line
 
 
-def _number(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+def count(number: int, noun: str) -> str:
+    """``1 cycle``, ``2,000 cycles``."""
+    return f"{number:,} {noun}{'' if abs(number) == 1 else 's'}"
 
 
 def _span(ctas: pd.DataFrame) -> str:
@@ -49,23 +52,33 @@ def _span(ctas: pd.DataFrame) -> str:
     return f"{nanoseconds / 1000:,.1f} µs"
 
 
+def losses(frame: pd.DataFrame) -> list[str]:
+    """What rows of ``Trace.losses`` say, a phrase per kind of loss; none where nothing was lost."""
+    if frame.empty:
+        return []
+    lost, entered = frame["lost"], frame["entered"].astype(bool)
+    phrases = []
+    if lost.sum():
+        phrases.append(
+            f"lost {count(int(lost.sum()), 'record')} of {count(int((lost > 0).sum()), 'writer')}: "
+            f"max_events={int(frame['max_events'].max())} would have held them"
+        )
+    counted = (
+        (frame["corrupt"], "corrupt record", ""),
+        (frame["unmatched_ends"], "end", " without a begin"),
+        (frame["unfinished"], "writer", " never left the kernel"),
+        (~entered, "writer", " never entered it"),
+        (entered & (frame["executed"] == 0), "writer", " recorded nothing"),
+    )
+    return phrases + [f"{count(int(each.sum()), noun)}{rest}" for each, noun, rest in counted if each.sum()]
+
+
 def troubles(trace: Trace) -> list[str]:
     """One line per kind of loss; none where all is well."""
-    losses, sites, events = trace.losses, trace.sites, trace.events
-    lines = []
-    if lost := int(losses["lost"].sum()):
-        lines.append(
-            f"lost {lost:,} records of {int((losses['lost'] > 0).sum()):,} writers: "
-            f"max_events={int(losses['max_events'].max())} would have held them"
-        )
-    counted = {
-        "records corrupt": int(losses["corrupt"].sum()),
-        "ends without a begin": int(losses["unmatched_ends"].sum()),
-        "ranges never ended": int(events["truncated"].sum()),
-        "writers never left the kernel": int(losses["unfinished"].sum()),
-        "writers never entered it": int((~losses["entered"]).sum()),
-    }
-    lines += [f"{count:,} {what}" for what, count in counted.items() if count]
+    sites = trace.sites
+    lines = losses(trace.losses)
+    if cut := int(trace.events["truncated"].sum()):
+        lines.append(f"{count(cut, 'range')} never ended")
     silent = sites[sites["count"] == 0]
     if len(silent):
         names = list(
@@ -77,29 +90,41 @@ def troubles(trace: Trace) -> list[str]:
 
 
 def by_name(events: pd.DataFrame) -> pd.DataFrame:
-    """Per name: ``count``, ``total`` and ``mean`` cycles, least and greatest payload (missing where there is none)."""
-    groups = events.groupby("name", observed=True, sort=False)
-    return groups.agg(
-        count=("duration", "size"),
-        total=("duration", "sum"),
-        mean=("duration", "mean"),
-        payload_min=("payload", "min"),
-        payload_max=("payload", "max"),
-    ).sort_values("total", ascending=False)
+    """Per name ``count``, ``total``, ``mean``, ``p50``, ``p99``, ``payload_min``, ``payload_max``; longest total first.
+
+    Durations are in cycles and over ranges only; a name of instants alone has missing values there, and a name without
+    payload has them in the last two.
+    """
+    groups = events.groupby("name", observed=True)
+    ranges = events.loc[events["kind"] == "range"].groupby("name", observed=True)["duration"]
+    table = pd.DataFrame(
+        {
+            "count": groups.size(),
+            "total": ranges.sum(),
+            "mean": ranges.mean(),
+            "p50": ranges.quantile(0.5),
+            "p99": ranges.quantile(0.99),
+            "payload_min": groups["payload"].min(),
+            "payload_max": groups["payload"].max(),
+        }
+    )
+    return table.sort_values(["total", "count"], ascending=False, kind="stable")
+
+
+def number(value: float, digits: int = 0) -> str:
+    """A number of a table as text, a dash where it is missing."""
+    return NONE if pd.isna(value) else f"{value:,.{digits}f}"
 
 
 def html(trace: Trace) -> str:
     """The same, with a table of names; everything that comes from a kernel is escaped."""
     lines = "".join(f"<br><em>{escape(line)}</em>" for line in troubles(trace))
     names = by_name(trace.events)
+    columns = ("count", "total", "mean", "payload_min", "payload_max")
     body = "".join(
-        f"<tr><td>{escape(str(name))}</td><td>{row.count_:,}</td><td>{row.total:,}</td><td>{row.mean:,.1f}</td>"
-        f"<td>{_range(row.payload_min, row.payload_max)}</td></tr>"
-        for name, row in zip(
-            names.index,
-            names.rename(columns={"count": "count_"}).head(TABLE_NAMES).itertuples(index=False),
-            strict=False,
-        )
+        f"<tr><td>{escape(str(name))}</td><td>{times:,}</td><td>{number(total)}</td><td>{number(mean, 1)}</td>"
+        f"<td>{_range(least, greatest)}</td></tr>"
+        for name, times, total, mean, least, greatest in names.loc[:, columns].head(TABLE_NAMES).itertuples()
     )
     heads = "".join(f"<th>{head}</th>" for head in ("name", "count", "total cycles", "mean cycles", "payload"))
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>" if body else ""

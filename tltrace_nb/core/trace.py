@@ -19,11 +19,18 @@ from tltrace_nb.core.sites import SiteTable
 from tltrace_nb.core.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
     from tltrace_nb.core.decode import Frames
+    from tltrace_nb.core.options import Ctas
+    from tltrace_nb.widget.lanes import Time
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
+
+LIMIT = 2000
+"""Default of the most events that a timeline draws: about 5 s to the first paint."""
 
 
 class DeviceArray(Protocol):
@@ -130,23 +137,77 @@ class Trace:
         """Write a ``.tltrace`` file, which ``load`` reads."""
         write_trace(path, self.slots, self.table, self.meta)
 
-    def figure(self, **options: Any) -> Any:
-        """The timeline as a Plotly figure; ``options`` are those of ``widget.figure.figure``."""
+    def figure(
+        self,
+        *,
+        ctas: Ctas | None = None,
+        events: pd.DataFrame | None = None,
+        limit: int = LIMIT,
+        time: Time = "auto",
+        height: int | None = None,
+        title: str | None = None,
+    ) -> Any:
+        """The timeline as a Plotly figure, to change or to save with Plotly's own methods.
+
+        ``ctas``: only these CTAs: ids, a range, a slice with an end, or a count (the first so many of the trace); ids
+        that the trace does not have are passed over. ``events``: only these rows of ``events``, with their index.
+        ``limit``: the most events drawn; above it the first CTAs that fit are drawn whole, and the title says so.
+        ``time``: the unit of the axis, ``"cycles"`` of the SM since each CTA's entry, ``"ns"`` since the first CTA's
+        entry, or ``"auto"``: cycles for one CTA, ns for several where they are known. ``height``: pixels (default: by
+        the number of rows, 240 to 1200). ``title``: stands over it (default: the kernel's name; ``""`` for none).
+
+        Raises ``ValueError`` for another ``time``, for ``"ns"`` where no clock rate is known, for a ``limit`` below 1,
+        for ``ctas`` of which the trace has none, and for ``events`` that are not rows of this trace; ``TypeError`` for
+        values of another type; ``ModuleNotFoundError`` where Plotly is not installed.
+
+        >>> trace.figure(ctas=range(4, 8), time="cycles").write_image("four.svg")
+        """
         from tltrace_nb.widget.figure import figure
 
-        return figure(self, **options)
+        return figure(self, ctas=ctas, events=events, limit=limit, time=time, height=height, title=title)
 
-    def show(self, **options: Any) -> Any:
-        """Show the timeline in the notebook; ``options`` are those of ``widget.display.show``."""
+    def show(
+        self,
+        *,
+        ctas: Ctas | None = None,
+        events: pd.DataFrame | None = None,
+        limit: int = LIMIT,
+        time: Time = "auto",
+        height: int | None = None,
+        title: str | None = None,
+    ) -> None:
+        """Show the timeline under the cell; outside a notebook print a summary and how to get a file.
+
+        The options and the errors are those of ``figure``. Without Plotly there is a still picture.
+
+        >>> trace.show(ctas=[0, 5])
+        >>> trace.show(events=trace.events.query("name == 'mma'"))
+        """
         from tltrace_nb.widget.display import show
 
-        return show(self, **options)
+        show(self, ctas=ctas, events=events, limit=limit, time=time, height=height, title=title)
 
-    def to_html(self, path: str | os.PathLike[str], title: str = "") -> Any:
-        """Write the timeline as one HTML file that needs no network."""
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        title: str = "",
+        *,
+        ctas: Ctas | None = None,
+        events: pd.DataFrame | None = None,
+        limit: int = LIMIT,
+        time: Time = "auto",
+        height: int | None = None,
+    ) -> Path:
+        """Write the timeline as one HTML file that needs no network, over what is there, and return its path.
+
+        ``title``: heads the page (default: the kernel's name). The other options and the errors are those of
+        ``figure``, and ``OSError`` where the file cannot be written. Without Plotly there is a still picture.
+
+        >>> trace.to_html("gemm.html", ctas=8)
+        """
         from tltrace_nb.widget.html import write_html
 
-        return write_html(self, path, title=title)
+        return write_html(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height)
 
     def __repr__(self) -> str:
         from tltrace_nb.core import summary

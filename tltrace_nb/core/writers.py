@@ -55,6 +55,13 @@ _BITWISE: dict[str, Callable[[Any, Any], Any]] = {
     "tirx.shift_right": np.right_shift,
     "tirx.shift_left": np.left_shift,
 }
+_THREADS_PER = {
+    "tl.get_lane_idx": 0,
+    "tl.get_warp_idx": _WARP,
+    "tl.get_warp_idx_sync": _WARP,
+    "tl.get_warp_group_idx": 4 * _WARP,
+}
+"""Threads that share the index which an intrinsic gives; 0 for the lane's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +224,21 @@ class _Reach:
         return frozenset(np.flatnonzero(alive).tolist())
 
     def branch(self, statement: Any, then: bool) -> _Lanes:
-        condition = self.evaluate(statement.condition)
-        if condition is None:
-            return self._possible(statement.condition if then else tirx.Not(statement.condition))
-        truth = np.broadcast_to(np.asarray(condition, dtype=bool), (self._count,))
-        return truth if then else ~truth
+        return self._may(statement.condition, then)
+
+    def _may(self, e: Expr, want: bool) -> _Lanes:
+        """The threads in which a condition may turn out as wanted."""
+        if isinstance(e, tirx.Not):
+            return self._may(e.a, not want)
+        if isinstance(e, (tirx.And, tirx.Or)):
+            a, b = self._may(e.a, want), self._may(e.b, want)
+            both_must = isinstance(e, tirx.And) == want
+            return a & b if both_must else a | b
+        value = self.evaluate(e)
+        if value is None:
+            return self._possible(e if want else tirx.Not(e))
+        truth = np.broadcast_to(np.asarray(value, dtype=bool), (self._count,))
+        return truth if want else ~truth
 
     def _possible(self, condition: Expr) -> _Lanes:
         """The threads for which a condition holds in some CTA, or for which that cannot be told."""
@@ -248,6 +265,10 @@ class _Reach:
             return None if inner is None else np.logical_not(inner)
         if isinstance(e, (tirx.And, tirx.Or)):
             return self._logic(e)
+        if isinstance(e, tirx.Call) and getattr(e.op, "name", "") in _THREADS_PER and not e.args:
+            lanes = np.arange(self._count)
+            per = _THREADS_PER[e.op.name]
+            return lanes // per if per else lanes % _WARP
         if isinstance(e, tirx.Call) and getattr(e.op, "name", "") in _BITWISE:
             function, operands = _BITWISE[e.op.name], list(e.args)
         elif type(e).__name__ in _BINARY:
@@ -261,8 +282,7 @@ class _Reach:
         a, b = self.evaluate(e.a), self.evaluate(e.b)
         if isinstance(e, tirx.Or):
             return None if a is None or b is None else np.logical_or(a, b)
-        # Of a conjunction one known side already keeps threads out; the other may hold.
-        return b if a is None else a if b is None else np.logical_and(a, b)
+        return None if a is None or b is None else np.logical_and(a, b)
 
 
 def _launch(block: Stmt, above: tuple[Stmt, ...]) -> LaunchShape:
