@@ -9,7 +9,7 @@ import pytest
 from kernels import BY_NAME, record
 
 from tltrace_nb import load
-from tltrace_nb.core import anchors
+from tltrace_nb.core import numbering
 from tltrace_nb.core.lowering import source_hash
 from tltrace_nb.core.trace import Trace, TraceMeta
 from tltrace_nb.demo import RECORDED
@@ -45,7 +45,7 @@ def test_a_trace_without_its_origin_is_rejected(part: str) -> None:
 @pytest.mark.parametrize("name", record.RECORDED)
 def test_a_recorded_trace_is_of_the_kernel_as_it_is_now(name: str) -> None:
     trace = load(RECORDED / f"{name}.tltrace")
-    assert trace.table.source_hash == source_hash(anchors.strip(BY_NAME[name].build()))
+    assert trace.table.source_hash == source_hash(numbering.strip(BY_NAME[name].build()))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

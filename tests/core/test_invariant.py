@@ -16,7 +16,7 @@ from kernels.replay import Placed, misplaced, placed, sites_recorded
 from kernels.source import untraced, untraced_host
 from tvm import tirx
 
-from tltrace_nb.core import anchors, lowering, placement
+from tltrace_nb.core import anchors, lowering, numbering, placement
 from tltrace_nb.core.errors import PlacementError
 from tltrace_nb.core.options import TraceOptions
 
@@ -50,7 +50,7 @@ def test_a_stripped_kernel_is_one_that_never_had_markers(reference: Reference, a
 @pytest.mark.parametrize(("reference", "architecture"), CASES)
 def test_every_site_is_in_the_source(reference: Reference, architecture: str) -> None:
     source = _traced(reference.name, architecture).cuda
-    sites = anchors.read_sites(reference.build()).sites
+    sites = numbering.read_sites(reference.build()).sites
     assert sites
     assert [site for site in sites if f"(uint){site.id}, " not in source] == []
 
@@ -159,7 +159,7 @@ def test_a_payload_of_the_unscheduled_loop_would_be_noticed(
 @pytest.mark.parametrize(("name", "architecture"), MUTATED)
 def test_a_dropped_site_would_be_noticed(name: str, architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sites_recorded(_placed(name, architecture)) == {
-        site.id for site in anchors.read_sites(BY_NAME[name].build()).sites
+        site.id for site in numbering.read_sites(BY_NAME[name].build()).sites
     }
     original = placement._statement
     monkeypatch.setattr(

@@ -11,7 +11,7 @@ from kernels import builds
 from kernels.source import untraced
 
 from tltrace_nb import trace
-from tltrace_nb.core import anchors, lowering, schedule
+from tltrace_nb.core import lowering, numbering, schedule
 from tltrace_nb.core.errors import MarkerError, PayloadError, TokenError
 from tltrace_nb.core.options import TraceOptions
 
@@ -25,7 +25,7 @@ def lines_of(func: Any, architecture: str = "sm_90a", pass_configs: dict[str, An
     with target:
         low = lowering.prepare(func, target, TraceOptions(), configs)
     traced = builds._generate(low.anchored, schedule.context_with(low.at_boundary, target), configs)
-    plain = builds.plain(anchors.strip(func), architecture, configs)
+    plain = builds.plain(numbering.strip(func), architecture, configs)
     assert untraced(traced.cuda) == plain.cuda
     return [line.strip() for line in traced.cuda.split("\n")]
 
@@ -120,9 +120,8 @@ def test_wide_global_accesses_may_be_switched_on(architecture: str) -> None:
 def test_a_parameter_may_be_called_slots() -> None:
     @T.prim_func
     def kernel(slots: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
-        with T.Kernel(8, threads=128) as bx:
-            with trace.range("copy", payload=bx):
-                T.copy(slots[bx * 128 : bx * 128 + 128], B[bx * 128 : bx * 128 + 128])
+        with T.Kernel(8, threads=128) as bx, trace.range("copy", payload=bx):
+            T.copy(slots[bx * 128 : bx * 128 + 128], B[bx * 128 : bx * 128 + 128])
 
     lines_of(kernel)
 
@@ -163,7 +162,7 @@ def test_a_range_encloses_an_atomic_whose_result_is_kept(architecture: str) -> N
 def test_the_other_branch_of_a_partly_known_condition_is_open_to_all() -> None:
     @T.prim_func
     def kernel(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
-        with T.Kernel(8, threads=128) as bx:
+        with T.Kernel(8, threads=128):
             tx = T.get_thread_binding()
             if T.And(tx < 32, A[0] > 0):
                 trace.record("then")
@@ -220,3 +219,50 @@ def test_a_range_ends_in_the_launch_that_began_it() -> None:
 
     with pytest.raises(TokenError, match=r"test_robust\.py:\d+.*'over'.*one T\.Kernel"):
         lines_of(kernel)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_branch_of_markers_alone_records_in_a_specialised_kernel(architecture: str) -> None:
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((256, 256), "float16"), B: T.Tensor((256, 256), "float16"), C: T.Tensor((256, 256), "float16")
+    ):
+        with T.Kernel(2, 2, threads=128) as (bx, by):
+            tx = T.get_thread_binding()
+            A_shared = T.alloc_shared((128, 32), "float16")
+            B_shared = T.alloc_shared((32, 128), "float16")
+            C_local = T.alloc_fragment((128, 128), "float32")
+            T.clear(C_local)
+            for k in T.Pipelined(8, num_stages=3):
+                T.copy(A[by * 128, k * 32], A_shared)
+                T.copy(B[k * 32, bx * 128], B_shared)
+                T.gemm(A_shared, B_shared, C_local)
+                if k > 5:
+                    trace.record("late", payload=k)
+            if tx == 32:
+                trace.record("thirty-second", payload=tx)
+            else:
+                trace.record("others")
+            T.copy(C_local, C[by * 128, bx * 128])
+
+    lines = lines_of(kernel, architecture)
+    shift = 128 if architecture == "sm_90a" else 0
+    guard_of = {
+        line.split("(uint)")[1][0]: lines[i - 1] for i, line in enumerate(lines) if line.startswith("__tlt_rec")
+    }
+    assert guard_of["1"] == f"if (((int)threadIdx.x) == {32 + shift}) {{"
+    assert guard_of["2"] in ("} else {", f"if (((int)threadIdx.x) != {32 + shift}) {{")
+    assert "0" in guard_of
+
+
+def test_a_payload_may_be_a_variable_that_markers_alone_use() -> None:
+    @T.prim_func
+    def kernel(F: T.Tensor((8,), "int32"), A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(8, threads=128) as bx:
+            flag = F[bx]
+            trace.record("flag", payload=flag)
+            for i in T.Parallel(128):
+                B[bx * 128 + i] = A[bx * 128 + i] + F[i % 8]
+
+    (line,) = [line for line in lines_of(kernel) if line.startswith("__tlt_record")]
+    assert "__tlt_load" in line

@@ -12,7 +12,7 @@ import torch
 from kernels import REFERENCES, Reference, replay
 from tvm import tirx
 
-from tltrace_nb.core import anchors
+from tltrace_nb.core import numbering
 from tltrace_nb.core.ir import loads, op_name, walk
 from tltrace_nb.core.jit import Compilation, TracedKernel, compile_traced
 from tltrace_nb.core.options import TraceOptions
@@ -43,7 +43,7 @@ def _run(name: str) -> tuple[Trace, Any, Any, tuple[Any, ...], TracedKernel]:
     out_idx = list(reference.out_idx) or None
     how = Compilation(out_idx=out_idx, pass_configs=reference.pass_configs)
     traced = compile_traced(reference.build(), how, TraceOptions(), captured.append)
-    plain = tilelang.compile(anchors.strip(reference.build()), out_idx=out_idx, pass_configs=reference.pass_configs)
+    plain = tilelang.compile(numbering.strip(reference.build()), out_idx=out_idx, pass_configs=reference.pass_configs)
     outputs = []
     for kernel in (plain, traced):
         inputs = reference.inputs("cuda")

@@ -13,7 +13,7 @@ from tilelang.backend.module import create_backend_context
 from tilelang.engine.lower import lower_with_context
 
 from kernels import MODULES, Reference
-from tltrace_nb.core import anchors, lowering, schedule
+from tltrace_nb.core import lowering, numbering, schedule
 from tltrace_nb.core.again import lower
 from tltrace_nb.core.options import TraceOptions
 
@@ -82,14 +82,14 @@ def stripped(reference_name: str, architecture: str) -> Source:
     from kernels import BY_NAME
 
     reference = BY_NAME[reference_name]
-    return plain(anchors.strip(reference.build()), architecture, reference.pass_configs)
+    return plain(numbering.strip(reference.build()), architecture, reference.pass_configs)
 
 
 def never_marked(reference: Reference, architecture: str) -> Source:
     """Built by a builder that emitted no marker."""
     with unmarked():
         func = reference.build()
-    assert not anchors.has_markers(func)
+    assert not numbering.has_markers(func)
     return plain(func, architecture, reference.pass_configs)
 
 

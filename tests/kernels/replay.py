@@ -15,7 +15,7 @@ from tvm import tirx
 
 from kernels import Reference, builds
 from tltrace_nb.core import placement, schedule
-from tltrace_nb.core.anchors import MarkedKernel
+from tltrace_nb.core.numbering import MarkedKernel
 from tltrace_nb.core.sites import EventKind
 
 Environment = dict[Any, int]

@@ -37,8 +37,11 @@ def untraced(source: str) -> str:
         elif recorded and _closes_nothing(line, lines):
             # The author's block had no other content; what stood before its brace was taken out as well.
             if lines.pop().endswith("} else {"):
-                lines.append(line)
-                recorded = False
+                if _closes_nothing(line, lines):  # nor had the other branch
+                    lines.pop()
+                else:
+                    lines.append(line)
+                    recorded = False
         else:
             lines.append(line)
             recorded = False

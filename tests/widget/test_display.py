@@ -66,5 +66,20 @@ def test_a_wrong_time_is_an_error_everywhere() -> None:
         show(pipeline(), time=wrong)
 
 
+def test_nothing_is_uploaded_from_a_notebook() -> None:
+    config = bundle(pipeline())[PLOTLY_MIME]["config"]
+    assert config["plotlyServerURL"] == ""
+    assert "sendChartToCloud" in config["modeBarButtonsToRemove"]
+
+
+def test_the_options_are_those_of_the_figure_in_all_forms() -> None:
+    data = bundle(pipeline(ctas=5), ctas=[3], height=400, title="one CTA")
+    assert data[PLOTLY_MIME]["layout"]["height"] == 400
+    for form in (json.dumps(data[PLOTLY_MIME]), data["text/html"]):
+        assert "one CTA" in form
+        assert "CTA 3" in form
+        assert "CTA 0" not in form
+
+
 def test_an_empty_trace_has_a_bundle() -> None:
     assert "no events" in bundle(make_trace([]))["text/html"]

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from fake_trace import instant, make_trace, pipeline, span
 
 from tltrace_nb.widget.figure import figure
@@ -139,12 +140,14 @@ def test_no_flows_make_no_arrows() -> None:
 
 def test_the_title_says_what_is_not_shown() -> None:
     drawing = figure(pipeline(ctas=10), limit=70)
-    assert "showing 63 of 210 events: CTAs 0\u20132" in drawing.layout.title.text
+    title = drawing.layout.title.text.replace("<br>", " ")
+    assert "showing 63 of 210 events: CTAs 0\u20132" in title
+    assert "; ctas= or limit= shows others" in title
     assert sum(1 for _ in bars(drawing)) + sum(1 for _ in marks(drawing)) == 63
 
 
 def test_the_title_says_what_was_lost() -> None:
-    assert "12 records of 1 writer lost" in figure(pipeline(losses=[{"lost": 12}])).layout.title.text
+    assert "lost 12 records of 1 writer" in figure(pipeline(losses=[{"lost": 12}])).layout.title.text
 
 
 def test_a_given_title_replaces_the_kernel_name() -> None:
@@ -191,6 +194,75 @@ def test_without_aligned_time_the_axis_says_that_each_cta_has_its_own_zero() -> 
     assert figure(pipeline(aligned=False)).layout.xaxis.title.text == "cycles since each CTA's own entry"
 
 
-def test_a_drag_zooms_time_alone_where_rows_are_readable() -> None:
-    assert figure(pipeline()).layout.yaxis.fixedrange
-    assert not figure(pipeline(ctas=90)).layout.yaxis.fixedrange
+@pytest.mark.parametrize("ctas", [2, 90])
+def test_a_drag_zooms_time_alone(ctas: int) -> None:
+    assert figure(pipeline(ctas=ctas)).layout.yaxis.fixedrange
+
+
+def test_the_time_is_written_over_the_lanes() -> None:
+    axis = figure(pipeline()).layout.xaxis
+    assert (axis.side, axis.mirror) == ("top", "ticks")
+    assert axis.title.text == "ns since the first CTA's entry"
+
+
+def test_the_height_fits_a_notebook() -> None:
+    assert figure(pipeline(ctas=10)).layout.height <= 900
+    assert figure(pipeline(ctas=90)).layout.height <= 1200
+
+
+def test_rows_too_low_for_text_are_said_with_the_way_out() -> None:
+    trace = pipeline(ctas=90)
+    assert "rows too low" in figure(trace).layout.title.text
+    assert "rows too low" not in figure(trace, ctas=8).layout.title.text
+    assert "rows too low" not in figure(trace, height=9000).layout.title.text
+
+
+def test_arrows_do_not_take_the_hover_of_bars() -> None:
+    (arrows,) = [part for part in figure(pipeline()).data if part.name == "arrows (dag)"]
+    assert arrows.hoverinfo == "skip"
+
+
+@pytest.mark.parametrize(
+    ("ctas", "shown"),
+    [(2, {0, 1}), (range(3, 9), {3, 4}), ([4, 1], {1, 4}), (slice(1, 3), {1, 2}), (99, {0, 1, 2, 3, 4})],
+)
+def test_ctas_chooses_what_is_drawn(ctas: Any, shown: set[int]) -> None:
+    labels = figure(pipeline(ctas=5), ctas=ctas).layout.yaxis.ticktext
+    assert {int(label.split()[1]) for label in labels} == shown
+
+
+@pytest.mark.parametrize(("ctas", "what"), [([7, 8], "has CTAs 0\u20134"), (0, "at least one"), ([-1], "at least one")])
+def test_ctas_that_the_trace_has_not_are_an_error(ctas: Any, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        figure(pipeline(ctas=5), ctas=ctas)
+
+
+def test_rows_and_ctas_are_chosen_together() -> None:
+    trace = pipeline(ctas=5)
+    drawing = figure(trace, events=trace.events.query("name == 'mma'"), ctas=[1, 2])
+    assert sum(1 for _ in bars(drawing)) == 12
+
+
+def test_events_that_are_not_rows_of_the_trace_are_an_error() -> None:
+    trace = pipeline()
+    mma = trace.events.query("name == 'mma'")
+    wrong: Any = mma.to_dict("records")
+    with pytest.raises(TypeError, match="list, not a frame"):
+        figure(trace, events=wrong)
+    with pytest.raises(ValueError, match="keep the index"):
+        figure(trace, events=mma.reset_index(drop=True))
+    with pytest.raises(ValueError, match="lacks the columns cta, start"):
+        figure(trace, events=mma.drop(columns=["start", "cta"]))
+
+
+def test_an_empty_selection_says_so() -> None:
+    trace = pipeline()
+    drawing = figure(trace, events=trace.events.head(0))
+    assert [note.text for note in drawing.layout.annotations] == ["no events in this selection"]
+
+
+def test_losses_of_ctas_that_are_not_chosen_are_not_said() -> None:
+    trace = pipeline(losses=[{"lost": 12, "cta": 1}])
+    assert "lost" not in figure(trace, ctas=[0]).layout.title.text
+    assert "lost 12" in figure(trace, ctas=[1]).layout.title.text
+    assert "lost 12" in figure(trace, limit=21).layout.title.text

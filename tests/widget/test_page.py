@@ -81,6 +81,19 @@ def test_a_selection_of_rows_is_what_the_page_shows(tmp_path: Path) -> None:
     assert re.findall(r"<tr><td>(.*?)</td>", text) == ["mma"]
 
 
+def test_the_facts_are_those_of_what_is_shown(tmp_path: Path) -> None:
+    trace = pipeline(ctas=3, losses=[{"lost": 12, "cta": 0}])
+    whole = write_html(trace, tmp_path / "t.html").read_text(encoding="utf-8")
+    part = write_html(trace, tmp_path / "t.html", ctas=[1, 2]).read_text(encoding="utf-8")
+    for page, facts in ((whole, (3, 3, 60, 3, 18, 12)), (part, (2, 2, 40, 2, 12, 0))):
+        found = re.findall(r"<dt>(?:SMs|CTAs|ranges|instants|arrows|lost)</dt><dd>(\d+)", page)
+        assert tuple(map(int, found)) == facts
+
+
+def test_an_instant_has_a_dash_for_its_times(page: str) -> None:
+    assert "<tr><td>accumulated</td><td>2</td><td>–</td><td>–</td><td>–</td><td>–</td></tr>" in page
+
+
 def test_the_title_replaces_the_kernel_name(tmp_path: Path) -> None:
     text = write_html(pipeline(), tmp_path / "t.html", title="a & b").read_text(encoding="utf-8")
     assert "<title>a &amp; b</title>" in text
@@ -137,5 +150,5 @@ def test_a_still_picture_of_nothing_says_so() -> None:
 
 def test_a_still_picture_says_losses_and_simulation() -> None:
     text = static_svg(pipeline(losses=[{"lost": 1}], device="virtual"))
-    assert "1 record of 1 writer lost" in text
+    assert "lost 1 record of 1 writer" in text
     assert "virtual GPU: simulated times, not measured" in text

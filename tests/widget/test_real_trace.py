@@ -1,8 +1,10 @@
 """The views of a decoded trace, not of a hand-made frame."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from tltrace_nb.core import slots as layout
 from tltrace_nb.core.sites import EventKind, Launch, PayloadType, Site, SiteTable, Writer
@@ -56,6 +58,24 @@ def test_its_open_range_is_hatched() -> None:
 def test_its_nested_events_are_on_lower_rows() -> None:
     y = {part.name: part.y[0] for part in figure(decoded()).data}
     assert y["loop"] < y["plain"] == y["dot"]
+
+
+def test_a_wrong_option_is_a_type_error() -> None:
+    wrong: Any = {"cta": 0}
+    for view in (decoded().figure, decoded().show, lambda **given: decoded().to_html("t.html", **given)):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'cta'"):
+            view(**wrong)
+
+
+def test_the_views_of_a_trace_take_the_same_options(tmp_path: Path) -> None:
+    trace = decoded()
+    only = trace.events.query("name == 'loop'")
+    assert [part.name for part in trace.figure(ctas=[0], events=only, height=500, title="t", time="cycles").data] == [
+        "loop"
+    ]
+    page = trace.to_html(tmp_path / "t.html", "t", ctas=1, events=only, limit=1, time="cycles", height=500)
+    assert "<dt>ranges</dt><dd>1<" in page.read_text(encoding="utf-8")
+    trace.show(ctas=range(1), events=only, limit=1, time="cycles", height=500, title="t")
 
 
 def test_it_has_a_still_picture() -> None:

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from fake_trace import instant, make_trace, pipeline, span
 
+from tltrace_nb.core.summary import by_name
 from tltrace_nb.widget.lanes import rows_of
-from tltrace_nb.widget.text import clean, hover_lines, loss_text, markup, name_table, numbers, payload_text
+from tltrace_nb.widget.text import clean, hover_lines, loss_text, markup, numbers, payload_text
 
 
 @pytest.mark.parametrize(
@@ -97,16 +98,21 @@ def test_no_losses_say_nothing() -> None:
 
 
 def test_every_kind_of_loss_is_said() -> None:
-    rows = [{"lost": 12, "max_events": 76}, {"unmatched_ends": 1, "unfinished": True}, {"corrupt": 2}, {"executed": 0}]
+    rows = [
+        {"lost": 12, "max_events": 76}, {"unmatched_ends": 1, "unfinished": True}, {"corrupt": 2}, {"executed": 0},
+        {"entered": False, "executed": 0},
+    ]  # fmt: skip
     assert loss_text(pipeline(losses=rows).losses) == (
-        "incomplete: 12 records of 1 writer lost (max_events=76 holds all) · 1 end without a begin"
-        " · 1 writer never finished · 2 records corrupt · 1 writer recorded nothing"
+        "incomplete: lost 12 records of 1 writer: max_events=76 would have held them · 2 corrupt records"
+        " · 1 end without a begin · 1 writer never left the kernel · 1 writer never entered it"
+        " · 1 writer recorded nothing"
     )
 
 
-def test_name_table_counts_instants_but_does_not_time_them() -> None:
-    trace = make_trace([span("a", 0, 10), span("a", 10, 40), instant("b", 5)])
-    table = name_table(trace.events)
-    assert list(table.loc["a"]) == [2, 40, 20, 20, pytest.approx(29.8)]
+def test_the_table_of_names_counts_instants_but_does_not_time_them() -> None:
+    trace = make_trace([span("a", 0, 10, payload=3), span("a", 10, 40, payload=7), instant("b", 5)])
+    table = by_name(trace.events)
+    assert list(table.loc["a"]) == [2, 40, 20, 20, pytest.approx(29.8), 3, 7]
+    assert table.loc["b", ["payload_min", "payload_max"]].isna().all()
     assert table.loc["b", "count"] == 1
     assert table.loc["b", ["total", "mean", "p50", "p99"]].isna().all()

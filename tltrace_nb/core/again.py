@@ -15,10 +15,10 @@ from tvm import tirx
 from tvm.ir import structural_equal
 
 from tltrace_nb.core import device
-from tltrace_nb.core.anchors import site_statement
 from tltrace_nb.core.errors import PlacementError
 from tltrace_nb.core.ir import Stmt, flatten, loads, op_name, rebuild, sequence, walk
 from tltrace_nb.core.lowering import PASS_CONFIGS, prepare
+from tltrace_nb.core.numbering import site_statement
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.placement import without_anchors
 from tltrace_nb.core.schedule import resolve_target, schedule

@@ -6,12 +6,14 @@ the markers in pipelined loops, in kernels that will be split into roles, and di
 
 An anchor is one annotation ``tltrace.<site>`` whose value is a tuple expression::
 
-    (mode, guards, payload, loop variable, loop variable, ...)
+    (mode, guards, condition, payload, loop variable, loop variable, ...)
 
 TileLang's passes rewrite expressions in annotations along with the operator: where a copy is moved two iterations
 ahead, ``k`` in its anchor becomes ``k + 2``. The loop variables of the serial loops around the marker tell the
 iterations apart, so that ``core.placement`` never joins two of them into one range. ``guards`` counts the conditions
-between the marker and the operator: the placed marker may leave so many ``if`` and no more.
+between the marker and the operator: the placed marker may leave so many ``if`` and no more. A branch that holds markers
+and nothing else has no operator of its own; its markers ride on what comes next, and record there under the branch's
+``condition``.
 """
 
 from __future__ import annotations
@@ -24,30 +26,29 @@ from tvm import tirx
 from tvm.ir import Op
 from tvm.tirx.expr import CallEffectKind
 
-from tltrace_nb.core.errors import MarkerError, PlacementError, TokenError
+from tltrace_nb.core.errors import PlacementError
 from tltrace_nb.core.ir import (
-    ROOT_BLOCK,
     Expr,
     Stmt,
     children,
     flatten,
-    op_name,
+    loads,
     rebuild,
     sequence,
     span_of,
     substitute,
     walk,
 )
-from tltrace_nb.core.markers import Flow, Group, Marker, is_marker, read_marker
-from tltrace_nb.core.sites import EventKind, Site
+from tltrace_nb.core.numbering import DATA_PARALLEL, MarkedKernel, is_site, site_id, site_statement
+from tltrace_nb.core.sites import EventKind
 
 ANCHOR = "tltrace."
 LEAF = "tltrace.leaf"
-SITE = "__tlt_site"
 CARRIER = "__tlt_carrier"
 
+_REGION = "tl.region"
+_REGION_WRITTEN = 2
 _EXPLICIT_PIPELINE = ("tl_pipeline_order", "tl_pipeline_stage")
-_DATA_PARALLEL = (tirx.ForKind.PARALLEL, tirx.ForKind.VECTORIZED)
 
 
 class Mode(IntEnum):
@@ -65,93 +66,21 @@ class Anchor:
     site: int
     mode: Mode
     guards: int
+    condition: Expr
     payload: Expr
     loops: tuple[Expr, ...]
 
     def annotation(self) -> tuple[str, Expr]:
         """The annotation's name and value."""
         ints = [tirx.IntImm("int32", int(self.mode)), tirx.IntImm("int32", self.guards)]
-        value = tirx.Call("handle", Op.get("tirx.tvm_tuple"), [*ints, self.payload, *self.loops])
+        value = tirx.Call("handle", Op.get("tirx.tvm_tuple"), [*ints, self.condition, self.payload, *self.loops])
         return f"{ANCHOR}{self.site}", value
 
     @classmethod
     def from_annotation(cls, name: str, value: Any) -> Anchor:
         """The inverse of ``annotation``."""
-        mode, guards, payload, *loops = value.args
-        return cls(int(name.removeprefix(ANCHOR)), Mode(int(mode)), int(guards), payload, tuple(loops))
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedKernel:
-    """A PrimFunc whose markers are numbered: each stands as ``__tlt_site(id, payload)``, in order of appearance.
-
-    ``groups`` are the groups of the sites, site by site.
-    """
-
-    func: Any
-    name: str
-    sites: tuple[Site, ...]
-    groups: tuple[Group, ...]
-    flows: tuple[tuple[str, str], ...]
-
-
-def read_sites(func: Any) -> MarkedKernel:
-    """Number the markers of a PrimFunc as sites.
-
-    Raises ``MarkerError`` for a marker where none can stand and for a range that is never ended.
-    """
-    kernel = str(func.attrs["global_symbol"])
-    markers: list[Marker] = []
-    flows: list[tuple[str, str]] = []
-    launch_of: dict[int, Stmt] = {}
-
-    def visit(statement: Stmt, above: tuple[Stmt, ...]) -> Stmt:
-        if not is_marker(statement):
-            return rebuild(statement, lambda child: visit(child, (*above, statement)))
-        found, payload = read_marker(statement)
-        if isinstance(found, Flow):
-            flows.append((found.src, found.dst))
-            return sequence([])
-        _refuse_where_no_marker_can_stand(found, above, kernel)
-        launch = next(s for s in above if _is_root(s))
-        if found.kind is EventKind.RANGE_BEGIN:
-            launch_of[found.range] = launch
-        elif found.kind is EventKind.RANGE_END and not launch_of[found.range].same_as(launch):
-            raise TokenError(
-                f"kernel {kernel}, {found.source}: the range {found.name!r} is begun in one T.Kernel and ended in "
-                "another; end it in the kernel that began it"
-            )
-        markers.append(found)
-        return site_statement(len(markers) - 1, payload)
-
-    numbered = func.with_body(visit(func.body, ()))
-    begins = {m.range: i for i, m in enumerate(markers) if m.kind is EventKind.RANGE_BEGIN}
-    ended = {m.range for m in markers if m.kind is EventKind.RANGE_END}
-    for marker in markers:
-        if marker.kind is EventKind.RANGE_BEGIN and marker.range not in ended:
-            raise TokenError(
-                f"kernel {kernel}, {marker.source}: the range {marker.name!r} is begun and never ended; "
-                "call trace.range_end with its token"
-            )
-    sites = tuple(
-        Site(i, m.kind, m.name, m.lane, m.group.name, m.payload, m.source, begins.get(m.range, -1))
-        for i, m in enumerate(markers)
-    )
-    return MarkedKernel(numbered, kernel, sites, tuple(m.group for m in markers), tuple(dict.fromkeys(flows)))
-
-
-def strip(func: Any) -> Any:
-    """The PrimFunc as if it never had markers."""
-
-    def visit(statement: Stmt) -> Stmt:
-        return sequence([]) if is_marker(statement) else rebuild(statement, visit)
-
-    return func.with_body(visit(func.body)) if has_markers(func) else func
-
-
-def has_markers(func: Any) -> bool:
-    """Whether any placeholder stands in the PrimFunc."""
-    return any(is_marker(statement) for statement, _ in walk(func.body))
+        mode, guards, condition, payload, *loops = value.args
+        return cls(int(name.removeprefix(ANCHOR)), Mode(int(mode)), int(guards), condition, payload, tuple(loops))
 
 
 def attach(marked: MarkedKernel, *, everywhere: bool, carry_in_value: bool = True, inline_lets: bool = False) -> Any:
@@ -159,10 +88,11 @@ def attach(marked: MarkedKernel, *, everywhere: bool, carry_in_value: bool = Tru
 
     ``everywhere``: anchor all of them (the whole kernel will be split into roles), not only those in pipelined loops.
     ``carry_in_value``: a plain store carries its anchors around the stored value, else in a statement before it.
-    ``inline_lets``: payloads use no variable that a pipelined loop binds, for TileLang inlines a variable that is used
-    once. Returns the PrimFunc; raises ``PlacementError`` for a marker that has no operator to ride on.
+    ``inline_lets``: payloads use the values of variables in place of the variables, for TileLang inlines a variable
+    that is used once, and drops one that a marker alone uses. Returns the PrimFunc; raises ``PlacementError`` for a
+    marker that has no operator to ride on.
     """
-    attacher = _Attacher(marked, carry_in_value)
+    attacher = _Attacher(marked, carry_in_value, frozenset(_written_in(marked.func.body)))
     context = _Context()
     change = attacher.anchored if everywhere else attacher.plain
     body = with_lets_inlined(marked.func.body) if inline_lets else marked.func.body
@@ -170,13 +100,20 @@ def attach(marked: MarkedKernel, *, everywhere: bool, carry_in_value: bool = Tru
 
 
 def with_lets_inlined(body: Stmt) -> Stmt:
-    """A body in whose payloads the variables that a pipelined loop binds are replaced by their values."""
+    """A body in whose payloads variables are replaced by their values.
+
+    Outside of pipelined loops, where nothing else checks it, that is done only where the value depends on no memory
+    that the kernel writes.
+    """
+    written = _written_in(body)
 
     def visit(statement: Stmt, values: dict[Any, Expr], pipelined: bool) -> Stmt:
         if is_site(statement):
             return site_statement(site_id(statement), substitute(statement.value.args[2], values))
-        if pipelined and isinstance(statement, tirx.Bind):
-            values[statement.var] = substitute(statement.value, values)
+        if isinstance(statement, tirx.Bind) and not is_leaf(statement):
+            steady = not any(buffer.data in written for buffer in loads(statement.value))
+            if pipelined or steady:
+                values[statement.var] = substitute(statement.value, values)
         inside = pipelined or is_pipelined(statement)
         return rebuild(statement, lambda child: visit(child, values, inside))
 
@@ -219,6 +156,7 @@ class _Context:
 class _Attacher:
     marked: MarkedKernel
     carry_in_value: bool
+    written: frozenset[Any]
 
     def plain(self, statement: Stmt, context: _Context) -> Stmt:
         """Outside pipelined loops markers stay statements, unless they would change how TileLang splits an ``if``."""
@@ -236,12 +174,32 @@ class _Attacher:
         return rebuild(statement, lambda child: self.anchored(child, inner))
 
     def _sequence(self, statements: list[Stmt], context: _Context) -> Stmt:
+        statements = [lifted for statement in statements for lifted in self._lift(statement)]
         carried = self._distribute(statements, context)
         return sequence(
             self.anchored(statement, replace(context, anchors=(*context.anchors, *carried.get(i, ()))))
             for i, statement in enumerate(statements)
             if not is_site(statement)
         )
+
+    def _lift(self, statement: Stmt) -> list[Stmt]:
+        """The statement, behind the sites of those of its branches that hold nothing else, under their conditions."""
+        if not isinstance(statement, tirx.IfThenElse) or any(
+            b.data in self.written for b in loads(statement.condition)
+        ):
+            return [statement]
+        sites: list[Stmt] = []
+
+        def without_bare_sites(case: Stmt | None, condition: Expr) -> Stmt | None:
+            if case is None or not _holds_only_sites(case):
+                return case
+            for inner in flatten(case):
+                sites.extend(_under(condition, site) for site in self._lift(inner) if is_site(site))
+            return sequence([])
+
+        then = without_bare_sites(statement.then_case, statement.condition)
+        other = without_bare_sites(statement.else_case, tirx.Not(statement.condition))
+        return [*sites, tirx.IfThenElse(statement.condition, then, other, span_of(statement))]
 
     def _distribute(self, statements: list[Stmt], context: _Context) -> dict[int, list[Anchor]]:
         """Which statement of a sequence carries which of the sites that stand in that sequence."""
@@ -252,11 +210,13 @@ class _Attacher:
         carried: dict[int, list[Anchor]] = {}
         covered_ends: set[int] = set()
 
-        def put(position: int, site: int, mode: Mode, payload: Expr) -> None:
-            carried.setdefault(position, []).append(Anchor(site, mode, context.guards, payload, context.loops))
+        def put(position: int, site: int, mode: Mode) -> None:
+            _, _, payload, *condition = statements[i].value.args
+            always = condition[0] if condition else tirx.IntImm("bool", 1)
+            anchor = Anchor(site, mode, context.guards, always, payload, context.loops)
+            carried.setdefault(position, []).append(anchor)
 
         for i, site in site_at.items():
-            payload = statements[i].value.args[2]
             if not carriers:
                 raise PlacementError(
                     f"kernel {self.marked.name}, {site.source}: {site.name!r} stands in a pipelined or "
@@ -268,7 +228,7 @@ class _Attacher:
             if site.kind is EventKind.RANGE_BEGIN and (end := end_of.get(site.id)) is not None:
                 inside = [p for p in carriers if i < p < end]
                 for position in inside:
-                    put(position, site.id, Mode.AROUND, payload)
+                    put(position, site.id, Mode.AROUND)
                 if inside:
                     covered_ends.add(end)
                     continue
@@ -277,9 +237,9 @@ class _Attacher:
             # The end of an empty range stays with its begin, in front of what comes next.
             looks_back = site.kind is EventKind.RANGE_END and site.range not in position_of
             if before is not None and (looks_back or after is None):
-                put(before, site.id, Mode.AFTER, payload)
+                put(before, site.id, Mode.AFTER)
             elif after is not None:
-                put(after, site.id, Mode.BEFORE, payload)
+                put(after, site.id, Mode.BEFORE)
         return carried
 
     def _leaf(self, statement: Stmt, context: _Context) -> Stmt:
@@ -290,27 +250,43 @@ class _Attacher:
         return _annotate_first(statement, notes, self.carry_in_value)
 
 
-def site_statement(site: int, payload: Expr) -> Stmt:
-    """The statement that stands for a marker in place: ``__tlt_site(site, payload)``."""
-    return tirx.Evaluate(
-        tirx.Call("handle", Op.get("tirx.call_extern"), [tirx.StringImm(SITE), tirx.IntImm("int32", site), payload])
-    )
+def _under(condition: Expr, site: Stmt) -> Stmt:
+    _, _, payload, *inner = site.value.args
+    return site_statement(site_id(site), payload, tirx.And(condition, inner[0]) if inner else condition)
 
 
-def is_site(statement: Stmt) -> bool:
-    """Whether a statement is a ``__tlt_site``."""
-    return op_name(statement) == SITE
+def _holds_only_sites(case: Stmt) -> bool:
+    inside = [statement for statement, _ in walk(case)]
+    plain = (tirx.SeqStmt, tirx.IfThenElse, tirx.Evaluate)
+    return any(map(is_site, inside)) and not _has_leaf(case) and all(isinstance(s, plain) for s in inside)
 
 
-def site_id(statement: Stmt) -> int:
-    """The id in a ``__tlt_site`` statement."""
-    return int(statement.value.args[1])
+def written_buffers(statement: Stmt) -> list[Any]:
+    """The buffers that a statement itself may write; a call may write those that it gets outside of any region."""
+    if isinstance(statement, tirx.BufferStore):
+        return [statement.buffer]
+    if not isinstance(statement, (tirx.Evaluate, tirx.Bind)) or not isinstance(statement.value, tirx.Call):
+        return []
+    if is_site(statement) or not is_leaf(statement):
+        return []
+    found: list[Any] = []
+    for argument in statement.value.args:
+        is_region = isinstance(argument, tirx.Call) and getattr(argument.op, "name", "") == _REGION
+        if not is_region:
+            found += loads(argument)
+        elif int(argument.args[1]) & _REGION_WRITTEN:
+            found.append(argument.args[0].buffer)
+    return found
+
+
+def _written_in(body: Stmt) -> set[Any]:
+    return {buffer.data for statement, _ in walk(body) for buffer in written_buffers(statement)}
 
 
 def is_leaf(statement: Stmt) -> bool:
     """Whether a statement is work that a range can ride on: an operator, a store, a data-parallel loop."""
     if isinstance(statement, tirx.For):
-        return statement.kind in _DATA_PARALLEL
+        return statement.kind in DATA_PARALLEL
     if isinstance(statement, tirx.Evaluate):
         return isinstance(statement.value, tirx.Call) and not is_site(statement)
     if isinstance(statement, tirx.Bind):
@@ -352,19 +328,3 @@ def _annotate_first(statement: Stmt, notes: dict[str, Any], in_value: bool) -> S
 def _carrier(value: Expr, notes: dict[str, Any]) -> Expr:
     """A pure call that stands for its argument and bears annotations; ``core.placement`` takes it out again."""
     return tirx.Call(value.dtype, Op.get("tirx.call_pure_extern"), [tirx.StringImm(CARRIER), value], notes)
-
-
-def _is_root(statement: Stmt) -> bool:
-    return isinstance(statement, tirx.SBlock) and statement.name_hint == ROOT_BLOCK
-
-
-def _refuse_where_no_marker_can_stand(marker: Marker, above: tuple[Stmt, ...], kernel: str) -> None:
-    if not any(map(_is_root, above)):
-        raise MarkerError(f"kernel {kernel}, {marker.source}: {marker.name!r} stands outside T.Kernel")
-    for loop in above:
-        if isinstance(loop, tirx.For) and loop.kind in _DATA_PARALLEL:
-            kind = "T.Parallel" if loop.kind == tirx.ForKind.PARALLEL else "T.vectorized"
-            raise PlacementError(
-                f"kernel {kernel}, {marker.source}: {marker.name!r} stands inside a {kind} loop, whose iterations "
-                "TileLang spreads over threads and vector lanes; put the marker around the loop"
-            )

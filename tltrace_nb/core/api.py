@@ -210,7 +210,7 @@ class TraceSwitch:
 
     def strip(self, primfunc: Any) -> Any:
         """The PrimFunc as if it never had markers: the same CUDA source."""
-        from tltrace_nb.core.anchors import strip
+        from tltrace_nb.core.numbering import strip
 
         return strip(primfunc)
 

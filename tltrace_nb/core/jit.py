@@ -19,9 +19,9 @@ from tvm import tirx
 from tvm.arith import Analyzer
 
 from tltrace_nb.core import cache
-from tltrace_nb.core.anchors import strip
 from tltrace_nb.core.errors import DeviceError, NotTracedError
 from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare
+from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.schedule import context_with, resolve_target
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable, table_rows

@@ -1,9 +1,9 @@
 """From a kernel with markers to one that records: the sequence of steps, and the last of them.
 
 In: a PrimFunc with placeholders, a target, options. Out: :class:`Lowering`, which knows the site table and turns the
-scheduled PrimFunc into the recording one. Its steps, in order: number the markers (``anchors``), let TileLang schedule
-the kernel with and without them (``schedule``) and see that both are the same, put the markers back (``placement``),
-choose who writes (``writers``), and emit the calls (here, with ``device``).
+scheduled PrimFunc into the recording one. Its steps, in order: number the markers (``numbering``), attach them to
+operators (``anchors``), let TileLang schedule the kernel with and without them (``schedule``) and see that both are the
+same, put the markers back (``placement``), choose who writes (``writers``), and emit the calls (here, with ``device``).
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from tvm import tirx
 from tvm.arith import Analyzer
 
 from tltrace_nb.core import device
-from tltrace_nb.core.anchors import MarkedKernel, attach, is_site, read_sites, site_id, strip
+from tltrace_nb.core.anchors import attach
 from tltrace_nb.core.errors import CapacityError, PlacementError
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, walk, with_block
+from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
 from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
 from tltrace_nb.core.payloads import check_moving_payloads, check_payloads
 from tltrace_nb.core.placement import ROLE_SCOPE, place, same_schedule, sites_in
+from tltrace_nb.core.reach import LaunchShape, launches
 from tltrace_nb.core.schedule import schedule
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, Keep, Launch, SiteTable, table_rows
 from tltrace_nb.core.slots import slot_words, slots_bytes
-from tltrace_nb.core.writers import LaunchPlan, LaunchShape, Plan, RecordPlan, launches, plan
+from tltrace_nb.core.writers import LaunchPlan, Plan, RecordPlan, plan
 
 _INT32 = "int32"
 PASS_CONFIGS = "tilelang_pass_configs"

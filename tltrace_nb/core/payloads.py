@@ -12,15 +12,14 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.anchors import MarkedKernel, is_pipelined, is_site, site_id, with_lets_inlined
+from tltrace_nb.core.anchors import is_pipelined, with_lets_inlined, written_buffers
 from tltrace_nb.core.errors import PayloadError
-from tltrace_nb.core.ir import Stmt, children, loads, op_name, post_order_visit, walk
+from tltrace_nb.core.ir import Stmt, children, loads, post_order_visit, walk
+from tltrace_nb.core.numbering import MarkedKernel, is_site, site_id
 from tltrace_nb.core.placement import ROLE_SCOPE
 
 _FRAGMENT = "local.fragment"
 _GLOBAL = "global"
-_REGION = "tl.region"
-_REGION_WRITTEN = 2
 
 
 def check_payloads(placed: Any, marked: MarkedKernel) -> None:
@@ -76,7 +75,7 @@ def check_moving_payloads(marked: MarkedKernel) -> None:
 
     def visit(statement: Stmt, written: set[Any]) -> None:
         if is_pipelined(statement):
-            written = written | {buffer.data for inner, _ in walk(statement) for buffer in _written(inner)}
+            written = written | {buffer.data for inner, _ in walk(statement) for buffer in written_buffers(inner)}
         if is_site(statement):
             changed = [buffer for buffer in loads(statement.value.args[2]) if buffer.data in written]
             if changed:
@@ -133,7 +132,7 @@ def _writers_of_locals(func: Any) -> dict[Any, list[Any]]:
     found: dict[Any, list[Any]] = {}
 
     def visit(statement: Stmt, branch: Any) -> None:
-        for buffer in _written(statement):
+        for buffer in written_buffers(statement):
             found.setdefault(buffer.data, []).append(branch)
         if (
             isinstance(statement, tirx.AttrStmt)
@@ -147,20 +146,4 @@ def _writers_of_locals(func: Any) -> dict[Any, list[Any]]:
             visit(child, branch)
 
     visit(func.body, None)
-    return found
-
-
-def _written(statement: Stmt) -> list[Any]:
-    """The buffers that a statement itself may write; a call may write those that it gets outside of any region."""
-    if isinstance(statement, tirx.BufferStore):
-        return [statement.buffer]
-    if not isinstance(statement, tirx.Evaluate) or not op_name(statement) or is_site(statement):
-        return []
-    found: list[Any] = []
-    for argument in statement.value.args:
-        is_region = isinstance(argument, tirx.Call) and getattr(argument.op, "name", "") == _REGION
-        if not is_region:
-            found += loads(argument)
-        elif int(argument.args[1]) & _REGION_WRITTEN:
-            found.append(argument.args[0].buffer)
     return found

@@ -21,18 +21,7 @@ from tvm.arith import Analyzer
 from tvm.ir import structural_equal
 from tvm.tirx.stmt_functor import ir_transform
 
-from tltrace_nb.core.anchors import (
-    ANCHOR,
-    CARRIER,
-    LEAF,
-    Anchor,
-    MarkedKernel,
-    Mode,
-    is_leaf,
-    is_site,
-    site_id,
-    site_statement,
-)
+from tltrace_nb.core.anchors import ANCHOR, CARRIER, LEAF, Anchor, Mode, is_leaf
 from tltrace_nb.core.ir import (
     Stmt,
     children,
@@ -45,6 +34,7 @@ from tltrace_nb.core.ir import (
     walk,
     with_block,
 )
+from tltrace_nb.core.numbering import MarkedKernel, is_site, site_id, site_statement
 from tltrace_nb.core.sites import EventKind
 
 ROLE_SCOPE = "kWarpSpecializationScope"
@@ -96,6 +86,7 @@ class _Record:
 
     site: int
     payload: Any
+    condition: Any
 
 
 _Records = tuple[_Record, ...]
@@ -184,15 +175,17 @@ class _Placer:
 
     def _mark(self, anchor: Anchor, front: list[_Record], back: list[_Record]) -> None:
         if anchor.mode is Mode.AFTER:
-            back.append(_Record(anchor.site, anchor.payload))
+            back.append(_Record(anchor.site, anchor.payload, anchor.condition))
             return
-        front.append(_Record(anchor.site, anchor.payload))
+        front.append(_Record(anchor.site, anchor.payload, anchor.condition))
         if anchor.mode is Mode.AROUND:
-            back.append(_Record(self.end_of[anchor.site], anchor.payload))
+            back.append(_Record(self.end_of[anchor.site], anchor.payload, anchor.condition))
 
 
 def _statement(record: _Record) -> Stmt:
-    return site_statement(record.site, record.payload)
+    site = site_statement(record.site, record.payload)
+    always = isinstance(record.condition, tirx.IntImm) and bool(record.condition.value)
+    return site if always else tirx.IfThenElse(record.condition, site, None)
 
 
 def _open(hold: dict[_Key, Anchor] | None, placed: frozenset[_Key]) -> dict[_Key, Anchor] | None:

@@ -147,7 +147,7 @@ class Trace:
         height: int | None = None,
         title: str | None = None,
     ) -> Any:
-        """The timeline as a Plotly figure, to change or to save with Plotly's own methods.
+        """The timeline as a Plotly figure.
 
         ``ctas``: only these CTAs: ids, a range, a slice with an end, or a count (the first so many of the trace); ids
         that the trace does not have are passed over. ``events``: only these rows of ``events``, with their index.
@@ -160,7 +160,7 @@ class Trace:
         for ``ctas`` of which the trace has none, and for ``events`` that are not rows of this trace; ``TypeError`` for
         values of another type; ``ModuleNotFoundError`` where Plotly is not installed.
 
-        >>> trace.figure(ctas=range(4, 8), time="cycles").write_image("four.svg")
+        >>> trace.figure(ctas=range(4, 8), time="cycles").update_layout(width=1200)
         """
         from tltrace_nb.widget.figure import figure
 

@@ -9,47 +9,75 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.widget.figure import LIMIT, figure
+from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.widget.figure import CONFIG, figure
 from tltrace_nb.widget.html import table_html
-from tltrace_nb.widget.lanes import Time, TraceLike, check
+from tltrace_nb.widget.lanes import Time, TraceLike, check, selected
 from tltrace_nb.widget.svg import static_svg
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tltrace_nb.core.options import Ctas
 
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 TABLE_ROWS = 20
 """Most names in the table of the still picture."""
 
 
-def show(trace: TraceLike, *, time: Time = "auto", limit: int = LIMIT) -> None:
+def show(
+    trace: TraceLike,
+    *,
+    ctas: Ctas | None = None,
+    events: pd.DataFrame | None = None,
+    limit: int = LIMIT,
+    time: Time = "auto",
+    height: int | None = None,
+    title: str | None = None,
+) -> None:
     """Display the timeline of ``trace`` in a notebook; elsewhere print its ``repr`` and how to get a file.
 
-    ``time`` and ``limit`` are those of ``figure``, and so are the errors.
+    The options are those of ``figure``, and so are the errors.
     """
     check(limit, time)
+    wanted = selected(trace, events, ctas)
     if _notebook_shell() is None:
         print(repr(trace))
         print("No notebook here: trace.to_html('trace.html') writes the timeline as one offline file.")
         return
     from IPython.display import display
 
-    display(bundle(trace, time=time, limit=limit), raw=True)  # type: ignore[no-untyped-call]
+    data = bundle(trace, events=wanted, limit=limit, time=time, height=height, title=title)
+    display(data, raw=True)  # type: ignore[no-untyped-call]
 
 
-def bundle(trace: TraceLike, *, time: Time = "auto", limit: int = LIMIT) -> dict[str, Any]:
+def bundle(
+    trace: TraceLike,
+    *,
+    ctas: Ctas | None = None,
+    events: pd.DataFrame | None = None,
+    limit: int = LIMIT,
+    time: Time = "auto",
+    height: int | None = None,
+    title: str | None = None,
+) -> dict[str, Any]:
     """The display data of ``trace`` by MIME type. Without Plotly installed, only the still picture and the text."""
+    wanted = selected(trace, events, ctas)
+    still = static_svg(trace, time=time, events=wanted, title=title, limit=limit)
     data: dict[str, Any] = {
         "text/plain": repr(trace),
-        "text/html": f"<div>{static_svg(trace, time=time)}{table_html(trace.events, TABLE_ROWS)}</div>",
+        "text/html": f"<div>{still}{table_html(wanted, TABLE_ROWS)}</div>",
     }
     try:
-        drawing = figure(trace, limit=limit, time=time)
+        drawing = figure(trace, events=wanted, limit=limit, time=time, height=height, title=title)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "plotly":
             raise
         return data
     value = json.loads(drawing.to_json())
-    value["config"] = {"displaylogo": False, "responsive": True}
+    value["config"] = dict(CONFIG)
     return {PLOTLY_MIME: value, **data}
 
 

@@ -12,43 +12,56 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
-from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, rows_of
+from tltrace_nb.widget.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
 from tltrace_nb.widget.text import clean, hover_lines, loss_text, markup, payload_text
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-LIMIT = 2000
-"""Default of the most events drawn: about 5 s to the first paint."""
+    from tltrace_nb.core.options import Ctas
 
 FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 VIRTUAL = "virtual GPU: simulated times, not measured"
-NO_EVENTS = "no events in this trace"
+NO_EVENTS, NONE_SELECTED = "no events in this trace", "no events in this selection"
+CONFIG = {
+    "displaylogo": False,
+    "responsive": True,
+    # Plotly's "Share chart" would upload the trace; a selection by lasso or box selects nothing here.
+    "plotlyServerURL": "",
+    "showSendToCloud": False,
+    "modeBarButtonsToRemove": ["sendChartToCloud", "sendDataToCloud", "select2d", "lasso2d"],
+}
+"""What Plotly is told besides the figure, in a notebook and on the page."""
 
 _ROW_PX = 36.0
 """Height of a row that holds a name and a payload below each other."""
 _TWO_LINES_PX = 30.0
-_READABLE_PX = 18.0
-_LABEL_PX = 13.0
-_HEIGHT_PX = (240, 1600)
+_TEXT_PX = 19.0
+"""Height of a row below which no text fits on a bar."""
+_LABEL_PX, _LABELLED_PX = 13.0, 14.0
+"""Height of a lane's label, and of a row at which every lane has one."""
+_HEIGHT_PX = (240, 900, 1200)
+"""The least height, what fits a notebook, and what is used at most for a label on every lane."""
 _BAR = 0.9
 """Height of a bar, in rows."""
-_TOP_PX, _TITLE_LINE_PX, _BOTTOM_PX = 34, 20, 56
+_TOP_PX, _TITLE_LINE_PX, _AXIS_PX, _BOTTOM_PX = 26, 20, 48, 16
 _TITLE_CHARS = 130
+_TOO_LOW = "rows too low for text on the bars: ctas= shows fewer, height= makes room"
 _TOP_LEFT = {"x": 0, "y": 1, "yanchor": "top", "pad": {"l": 20, "t": 12}}
 _LEGEND_LINE_PX = 20
-_ARROW = "#5f6670"
+_ARROW, _LINE = "#5f6670", "#b4bac2"
 _CHAR_PX, _WIDTH_PX = 6.5, 800.0
 """For guessing whether an instant's text meets its neighbour: a character, and the lanes, in pixels."""
 
 _ON_PAPER = {"showarrow": False, "xref": "paper", "yref": "paper"}
 _BADGE = _ON_PAPER | {
-    "text": "virtual GPU", "hovertext": VIRTUAL, "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom", "yshift": 6,
-    "borderpad": 3, "bordercolor": WARNING, "font": {"color": WARNING, "size": 11},
+    "text": "virtual GPU", "hovertext": VIRTUAL, "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom",
+    "yshift": _AXIS_PX, "borderpad": 3, "bordercolor": WARNING, "font": {"color": WARNING, "size": 11},
 }  # fmt: skip
-_NOTHING = _ON_PAPER | {"text": NO_EVENTS, "x": 0.5, "y": 0.5, "font": {"size": 15}}
+_NOTHING = _ON_PAPER | {"x": 0.5, "y": 0.5, "font": {"size": 15}}
 
 
 def figure(
@@ -59,24 +72,33 @@ def figure(
     title: str | None = None,
     time: Time = "auto",
     events: pd.DataFrame | None = None,
+    ctas: Ctas | None = None,
 ) -> go.Figure:
     """Draw ``trace``.
 
     Arguments: ``limit`` is the most events drawn; above it the first CTAs that fit are taken whole, and the title says
-    so. ``height`` is in pixels (default: by the number of rows, up to 1600). ``title`` defaults to the kernel's name.
-    ``time`` is ``"cycles"`` since each CTA's entry, ``"ns"`` since the launch's start, or ``"auto"``: cycles for one
-    CTA, ns for several where they are known. ``events`` is a selection of the rows of ``trace.events`` to draw instead.
+    so. ``height`` is in pixels (default: by the number of rows, up to 900, or 1200 for a label on every lane).
+    ``title`` defaults to the kernel's name. ``time`` is ``"cycles"`` since each CTA's entry, ``"ns"`` since the first
+    CTA's entry, or ``"auto"``: cycles for one CTA, ns for several where they are known. ``events`` and ``ctas`` choose
+    what is drawn, as ``lanes.selected`` has it.
 
-    Clicking a name in the legend hides it. Raises ``ValueError`` for another ``time``, for ``"ns"`` where the trace has
-    no aligned time, and for a ``limit`` below 1.
+    A drag zooms time alone. Clicking a name in the legend hides it, but not its arrows, which have an entry of their
+    own. Raises ``ValueError`` for another ``time``, for ``"ns"`` where the trace has no aligned time, for a ``limit``
+    below 1, and for a wrong selection.
     """
     import plotly.graph_objects as go
 
-    plan = layout(trace, limit=limit, time=time, events=events)
-    lines = _title_lines(plan, trace, trace.meta.kernel if title is None else title)
-    top = _TOP_PX + _TITLE_LINE_PX * len(lines)
-    pixels = height or _height(plan, top)
-    row_px = (pixels - top - _BOTTOM_PX) / max(plan.rows, 1.0)
+    wanted = selected(trace, events, ctas)
+    plan = layout(trace, limit=limit, time=time, events=wanted)
+    losses = loss_text(of_ctas(trace.losses, trace, wanted))
+    heading = trace.meta.kernel if title is None else title
+    for hint in ("", _TOO_LOW):
+        lines = _title_lines(heading, (plan.note and plan.note + OTHERS, hint), losses)
+        top = _TOP_PX + _TITLE_LINE_PX * len(lines) + _AXIS_PX
+        pixels = height or _height(plan, top)
+        row_px = (pixels - top - _BOTTOM_PX) / max(plan.rows, 1.0)
+        if row_px >= _TEXT_PX:
+            break
     drawing = go.Figure(_traces(plan, trace, row_px))
     drawing.update_layout(
         template="plotly_white",
@@ -95,13 +117,13 @@ def figure(
             "tracegroupgap": 0,
         },
         uniformtext={"minsize": 9, "mode": "hide"},
-        xaxis={"title": {"text": _axis_title(plan)}, "zeroline": False, "separatethousands": True},
+        xaxis=_time_axis(plan),
         yaxis=_lane_axis(plan, row_px),
     )
     if trace.meta.device == "virtual":
         drawing.add_annotation(**_BADGE)
     if plan.events.empty:
-        drawing.add_annotation(**_NOTHING)
+        drawing.add_annotation(**_NOTHING, text=NO_EVENTS if trace.events.empty else NONE_SELECTED)
         drawing.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
     return drawing
 
@@ -184,17 +206,18 @@ def _marks(rows: list[dict[str, Any]], color: str, px: float, row_px: float) -> 
 
 
 def _arrow_trace(arrows: pd.DataFrame) -> dict[str, Any]:
-    """All arrows as one trace of line segments; the head is a marker that turns to its segment."""
+    """All arrows as one trace of line segments; the head is a marker that turns to its segment.
+
+    Arrows have no hover: their ends lie on bars, and would be nearer to the pointer than the bar.
+    """
     rows = rows_of(arrows)
-    tips = [f"{markup(clean(row['src_name']))} → {markup(clean(row['dst_name']))}" for row in rows]
     return {
         "type": "scatter",
         "name": "arrows (dag)",
         "mode": "lines+markers",
         "x": [x for row in rows for x in (row["x0"], row["x1"], None)],
         "y": [y for row in rows for y in (row["y0"], row["y1"], None)],
-        "hovertext": [text for tip in tips for text in ("", tip, "")],
-        "hoverinfo": "text",
+        "hoverinfo": "skip",
         "line": {"color": _ARROW, "width": 1.4},
         "marker": {
             "symbol": "arrow",
@@ -219,12 +242,28 @@ def _hover(row: dict[str, Any]) -> str:
     return "<br>".join((f"<b>{name}</b>", *rest))
 
 
-def _title_lines(plan: Layout, trace: TraceLike, heading: str) -> list[str]:
+def _title_lines(heading: str, notes: tuple[str, ...], losses: str) -> list[str]:
     """The heading, unless it is empty, then in small type what is not shown and what was lost."""
-    small = [(line, "") for line in textwrap.wrap(plan.note, _TITLE_CHARS)]
-    small += [(line, f";color:{WARNING}") for line in textwrap.wrap(loss_text(trace.losses), _TITLE_CHARS)]
+    small = [(line, "") for note in notes for line in textwrap.wrap(note, _TITLE_CHARS)]
+    small += [(line, f";color:{WARNING}") for line in textwrap.wrap(losses, _TITLE_CHARS)]
     lines = [f"<b>{markup(clean(heading, 80))}</b>"] if heading else []
     return lines + [f"<span style='font-size:12px{color}'>{markup(line)}</span>" for line, color in small]
+
+
+def _time_axis(plan: Layout) -> dict[str, Any]:
+    """Over the lanes, where it is seen without scrolling, with its ticks repeated below them."""
+    return {
+        "title": {"text": _axis_title(plan), "standoff": 4},
+        "side": "top",
+        "ticks": "outside",
+        "ticklen": 4,
+        "mirror": "ticks",
+        "showline": True,
+        "linecolor": _LINE,
+        "tickcolor": _LINE,
+        "zeroline": False,
+        "separatethousands": True,
+    }
 
 
 def _axis_title(plan: Layout) -> str:
@@ -242,7 +281,7 @@ def _lane_axis(plan: Layout, row_px: float) -> dict[str, Any]:
     edges = [(a.bottom + b.top) / 2 for a, b in zip(plan.lanes, plan.lanes[1:], strict=False)]
     return {
         "range": [plan.rows + 0.1, -0.1],
-        "fixedrange": row_px >= _READABLE_PX,  # then a drag zooms time alone
+        "fixedrange": True,  # a drag zooms time alone
         "tickmode": "array",
         "tickvals": [(lane.top + lane.bottom) / 2 for lane in labelled],
         "ticktext": [markup(lane.label) for lane in labelled],
@@ -256,6 +295,9 @@ def _lane_axis(plan: Layout, row_px: float) -> dict[str, Any]:
 
 def _height(plan: Layout, top: int) -> int:
     """Enough pixels for rows of two lines and for the legend, within bounds."""
-    low, high = _HEIGHT_PX
+    low, usual, high = _HEIGHT_PX
     legend = _LEGEND_LINE_PX * min(plan.events["name"].nunique() + 1, 20)
-    return round(min(max(max(plan.rows * _ROW_PX, legend) + top + _BOTTOM_PX, low), high))
+    around = top + _BOTTOM_PX
+    comfortable = min(max(plan.rows * _ROW_PX, legend) + around, usual)
+    labelled = min(plan.rows * _LABELLED_PX + around, high)
+    return round(max(comfortable, labelled, low))

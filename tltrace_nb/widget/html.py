@@ -8,22 +8,27 @@ page itself is ``page.html`` beside this module, its script ``page.js``.
 from __future__ import annotations
 
 import importlib.util
+import json
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
+from tltrace_nb.core.summary import by_name, number
+from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.widget.colors import WARNING
-from tltrace_nb.widget.figure import LIMIT, VIRTUAL, figure
+from tltrace_nb.widget.figure import CONFIG, VIRTUAL, figure
+from tltrace_nb.widget.lanes import of_ctas, selected
 from tltrace_nb.widget.svg import static_svg
-from tltrace_nb.widget.text import clean, name_table
+from tltrace_nb.widget.text import clean
 
 if TYPE_CHECKING:
     import os
 
+    import pandas as pd
+
+    from tltrace_nb.core.options import Ctas
     from tltrace_nb.widget.lanes import Time, TraceLike
 
 TABLE_ROWS = 200
@@ -35,28 +40,30 @@ def write_html(
     path: str | os.PathLike[str],
     *,
     title: str = "",
+    ctas: Ctas | None = None,
     events: pd.DataFrame | None = None,
     limit: int = LIMIT,
     time: Time = "auto",
+    height: int | None = None,
 ) -> Path:
     """Write the timeline of ``trace`` to ``path`` (overwritten if it exists) and return the path.
 
-    Arguments: ``title`` defaults to the kernel's name; ``events`` is a selection of the rows of ``trace.events`` to
-    show instead of all; ``limit`` and ``time`` are those of ``figure``. The table counts all events, also those
-    above the limit, and its durations are in cycles. Follows the reader's light or dark preference.
+    Arguments: ``title`` defaults to the kernel's name; the others are those of ``figure``. The facts and the table are
+    about the selection, with the events in it that are above the limit; durations in the table are in cycles. Follows
+    the reader's light or dark preference.
 
     Raises ``ValueError`` as ``figure`` does, and ``OSError`` when the file cannot be written.
     """
-    shown = trace.events if events is None else events
+    shown = selected(trace, events, ctas)
     heading = escape(clean(title or trace.meta.kernel, 200))
     badge = f' <span class="badge" title="{VIRTUAL}">virtual GPU</span>' if trace.meta.device == "virtual" else ""
-    scripts = _scripts(trace, events, limit, time)
+    scripts = _scripts(trace, shown, limit, time, height)
     page = Template(_resource("page.html")).substitute(
         title=heading,
         heading=heading + badge,
         facts="".join(f"<div><dt>{key}</dt><dd>{escape(fact)}</dd></div>" for key, fact in facts(trace, shown).items()),
         table=table_html(shown, TABLE_ROWS),
-        still="" if scripts else static_svg(trace, time=time),
+        still="" if scripts else static_svg(trace, time=time, events=shown, limit=limit),
         scripts=scripts,
         warning=WARNING,
     )
@@ -65,17 +72,18 @@ def write_html(
     return target
 
 
-def _scripts(trace: TraceLike, events: pd.DataFrame | None, limit: int, time: Time) -> str:
+def _scripts(trace: TraceLike, events: pd.DataFrame, limit: int, time: Time, height: int | None) -> str:
     """Plotly, the figure and what draws it; nothing where Plotly is not installed."""
     if importlib.util.find_spec("plotly") is None:
         return ""
     from plotly.offline import get_plotlyjs
 
-    drawing = figure(trace, limit=limit, time=time, events=events, title="")
+    drawing = figure(trace, limit=limit, time=time, events=events, height=height, title="")
     return (
         f"<script>{get_plotlyjs()}</script>\n"
         # Plotly makes its strings fit for a script element.
         f'<script type="application/json" id="figure">{drawing.to_json()}</script>\n'
+        f'<script type="application/json" id="config">{json.dumps(CONFIG)}</script>\n'
         f"<script>{_resource('page.js')}</script>"
     )
 
@@ -85,18 +93,20 @@ def _resource(name: str) -> str:
 
 
 def facts(trace: TraceLike, events: pd.DataFrame) -> dict[str, str]:
-    """What a reader wants to know first: kernel, device, and how much of what is shown."""
+    """What a reader wants to know first: kernel, device, and how much there is in ``events``, rows of the trace."""
     ranges = int((events["kind"] == "range").sum())
     device = clean(trace.meta.gpu, 80) if trace.meta.gpu else trace.meta.device
+    ctas = of_ctas(trace.ctas, trace, events)
+    arrows = trace.flows["src"].isin(events.index) & trace.flows["dst"].isin(events.index)
     return {
         "kernel": clean(trace.meta.kernel, 80),
         "device": f"{device} (simulated)" if trace.meta.device == "virtual" else device,
-        "SMs": f"{trace.ctas['sm'].nunique():,}",
-        "CTAs": f"{len(trace.ctas):,}",
+        "SMs": f"{ctas['sm'].nunique():,}" if len(ctas) else "unknown",  # a list of rows says nothing of SMs
+        "CTAs": f"{max(len(ctas), events['cta'].nunique()):,}",
         "ranges": f"{ranges:,}",
         "instants": f"{len(events) - ranges:,}",
-        "arrows": f"{len(trace.flows):,}",
-        "lost": f"{int(trace.losses['lost'].sum()):,} records",
+        "arrows": f"{int(arrows.sum()):,}",
+        "lost": f"{int(of_ctas(trace.losses, trace, events)['lost'].sum()):,} records",
     }
 
 
@@ -104,10 +114,10 @@ def table_html(events: pd.DataFrame, most: int) -> str:
     """The table of names as HTML, longest total first, at most ``most`` rows (said below it when there are more)."""
     if events.empty:
         return '<p class="note">no events</p>'
-    table = name_table(events)
+    table = by_name(events)[["count", "total", "mean", "p50", "p99"]]
     rows = []
     for name, *values in table.head(most).itertuples():
-        numbers = "".join("<td>-</td>" if pd.isna(value) else f"<td>{value:,.0f}</td>" for value in values)
+        numbers = "".join(f"<td>{number(value)}</td>" for value in values)
         rows.append(f"<tr><td>{escape(clean(str(name)))}</td>{numbers}</tr>")
     more = f'<p class="note">{most:,} of {len(table):,} names</p>' if len(table) > most else ""
     head = "".join(f"<th>{text}</th>" for text in ("name", "count", "total, cycles", "mean", "p50", "p99"))

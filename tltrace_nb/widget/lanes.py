@@ -13,10 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tltrace_nb.core.columns import EVENTS
+from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.widget.text import clean, numbers, word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tltrace_nb.core.options import Ctas
 
 Time = Literal["auto", "cycles", "ns"]
 TIMES: tuple[Time, ...] = ("auto", "cycles", "ns")
@@ -26,7 +30,12 @@ LANE_GAP = 0.25
 CTA_GAP = 0.5
 """Further space between two CTAs, in rows."""
 
+OTHERS = "; ctas= or limit= shows others"
+"""Follows a note on what was left out."""
+
 _TRACK = ["cta", "thread", "lane"]
+_IDENTITY = ["cta", "thread", "start"]
+"""Columns by which a row is known again."""
 
 
 class MetaLike(Protocol):
@@ -123,6 +132,44 @@ def layout(trace: TraceLike, *, limit: int, time: Time = "auto", events: pd.Data
         note += f" · {hidden:,} arrows lead to events not shown"
     rows = lanes[-1].bottom if lanes else 0.0
     return Layout(shown, lanes, arrows, rows, unit, note)
+
+
+def selected(trace: TraceLike, events: pd.DataFrame | None = None, ctas: Ctas | None = None) -> pd.DataFrame:
+    """The rows of ``trace.events`` that a view is asked for: those in ``events`` (default: all) of the CTAs ``ctas``.
+
+    ``ctas`` is ids, a range, a slice with an end, or a count: the first so many CTAs of the trace. Ids that the trace
+    does not have are passed over. Raises ``ValueError`` where it has none of them, for values that make no sense, and
+    for ``events`` other than rows of this trace under their own row numbers; ``TypeError`` where they are no frame.
+    """
+    whole = trace.events
+    rows = whole if events is None or events is whole else _checked(events, whole)
+    if ctas is None:
+        return rows
+    known = sorted({*trace.ctas["cta"].tolist(), *whole["cta"].unique().tolist()})
+    ids = TraceOptions.of(ctas=ctas).ctas or ()
+    chosen = known[: len(ids)] if isinstance(ctas, int) else sorted({*known}.intersection(ids))
+    if not chosen:
+        raise ValueError(f"ctas={ctas!r}: the trace has none of them, it has CTAs {numbers(known) or 'no'}")
+    return rows[rows["cta"].isin(chosen)]
+
+
+def _checked(events: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
+    """``events`` if it holds rows of ``whole`` under their own row numbers."""
+    how = """select them from trace.events, such as trace.events.query("name == 'mma'"), and keep the index"""
+    if not isinstance(events, pd.DataFrame):
+        raise TypeError(f"events is {type(events).__name__}, not a frame of rows: {how}")
+    lacking = [column for column in EVENTS if column in whole and column not in events]
+    if lacking:
+        raise ValueError(f"events lacks the columns {', '.join(lacking)}: {how}")
+    own = events.index.is_unique and events.index.isin(whole.index).all()
+    if not own or (whole.loc[events.index, _IDENTITY].to_numpy() != events[_IDENTITY].to_numpy()).any():
+        raise ValueError(f"events holds rows that this trace does not have under these row numbers: {how}")
+    return events
+
+
+def of_ctas(frame: pd.DataFrame, trace: TraceLike, shown: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``frame`` (with a column ``cta``) about the CTAs in ``shown``; all if that is the whole trace."""
+    return frame if len(shown) == len(trace.events) else frame[frame["cta"].isin(shown["cta"])]
 
 
 def check(limit: int, time: str) -> None:

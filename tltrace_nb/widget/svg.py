@@ -7,12 +7,15 @@ ground is painted, because such views strip style sheets.
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
-from tltrace_nb.widget.figure import NO_EVENTS, VIRTUAL
-from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, rows_of
+from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED, VIRTUAL
+from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, of_ctas, rows_of
 from tltrace_nb.widget.text import clean, hover_lines, loss_text, payload_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_EVENTS = 240
 MOST_BYTES = 50_000
@@ -24,22 +27,34 @@ _CHAR = 6.3
 """Width of an average character of 11 px text, for deciding what fits."""
 
 
-def static_svg(trace: TraceLike, width: int = 900, *, time: Time = "auto") -> str:
+def static_svg(
+    trace: TraceLike,
+    width: int = 900,
+    *,
+    time: Time = "auto",
+    events: pd.DataFrame | None = None,
+    title: str | None = None,
+    limit: int = MOST_EVENTS,
+) -> str:
     """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
 
-    At most 240 events are drawn, fewer where their names are long; the picture says which. Hovering an event shows its
-    details where the viewer shows ``<title>``. ``time`` is that of ``figure``; raises ``ValueError`` for a wrong one.
+    At most ``limit`` events are drawn, 240 whatever it is, and fewer where their names are long; the picture says
+    which. Hovering an event shows its details where the viewer shows ``<title>``. ``time`` and ``title`` are those of
+    ``figure``, ``events`` is a selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time``.
     """
-    limit = MOST_EVENTS
+    limit = min(limit, MOST_EVENTS)
+    heading = trace.meta.kernel if title is None else title
+    shown = trace.events if events is None else events
     while True:
-        text = _draw(trace, layout(trace, limit=limit, time=time), width)
+        plan = layout(trace, limit=limit, time=time, events=shown)
+        text = _draw(trace, plan, width, _heading(trace, plan, shown, heading))
         if len(text.encode()) <= MOST_BYTES or limit == 1:
             return text
         limit = max(1, limit * 2 // 3)
 
 
-def _draw(trace: TraceLike, plan: Layout, width: int) -> str:
-    lines = _heading(trace, plan)
+def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str]]) -> str:
+    """The picture; ``lines`` stand over the lanes, each with its attributes."""
     top = 20.0 + 17.0 * len(lines)
     height = top + max(plan.rows, 1.0) * _ROW + _AXIS
     colors = name_colors(trace.events["name"].unique())
@@ -79,15 +94,15 @@ def _draw(trace: TraceLike, plan: Layout, width: int) -> str:
     return "".join((*parts, "</svg>"))
 
 
-def _heading(trace: TraceLike, plan: Layout) -> list[tuple[str, str]]:
+def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str) -> list[tuple[str, str]]:
     """The lines over the lanes, each with its attributes."""
     warn = f'fill="{WARNING}"'
     lines = [
-        (clean(trace.meta.kernel, 80), 'font-size="14" font-weight="bold"'),
+        (clean(title, 80) if title else "", 'font-size="14" font-weight="bold"'),
         (VIRTUAL if trace.meta.device == "virtual" else "", warn),
-        (plan.note, 'fill="#666666"'),
-        (loss_text(trace.losses), warn),
-        (NO_EVENTS if plan.events.empty else "", 'fill="#666666"'),
+        (plan.note and f"{plan.note}; ctas= shows others", 'fill="#666666"'),
+        (loss_text(of_ctas(trace.losses, trace, shown)), warn),
+        ((NO_EVENTS if trace.events.empty else NONE_SELECTED) if shown.empty else "", 'fill="#666666"'),
     ]
     return [(text, style) for text, style in lines if text]
 

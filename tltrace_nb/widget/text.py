@@ -1,4 +1,4 @@
-"""The words and numbers of a timeline: labels, hover text, losses, the table of names.
+"""The words and numbers of a timeline: labels, hover text, losses.
 
 In: frames and single rows of a trace. Out: plain text (not escaped), except ``markup``, which escapes.
 """
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+
+from tltrace_nb.core.summary import count, losses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,11 +75,6 @@ def payload_text(begin: object, end: object) -> str:
     return f"{first} → {last}"
 
 
-def count(number: int, noun: str) -> str:
-    """``1 cycle``, ``2,000 cycles``."""
-    return f"{number:,} {noun}{'' if abs(number) == 1 else 's'}"
-
-
 def nanoseconds(value: float) -> str:
     """A time in nanoseconds as text, empty where it is not known (NaN)."""
     return "" if pd.isna(value) else f"{value:,.1f} ns"
@@ -119,38 +116,7 @@ def hover_lines(event: dict[str, Any]) -> list[str]:
     return [line for line in lines if line]
 
 
-def loss_text(losses: pd.DataFrame) -> str:
-    """What the trace lacks, in one sentence; empty when nothing was lost."""
-    if losses.empty:
-        return ""
-    sums = {key: int(losses[key].sum()) for key in ("lost", "unmatched_ends", "unfinished", "corrupt")}
-    silent = int((losses["executed"] == 0).sum())
-    writers = count(int((losses["lost"] > 0).sum()), "writer")
-    enough = f"max_events={losses['max_events'].max()} holds all"
-    said = (
-        (sums["lost"], f"{count(sums['lost'], 'record')} of {writers} lost ({enough})"),
-        (sums["unmatched_ends"], f"{count(sums['unmatched_ends'], 'end')} without a begin"),
-        (sums["unfinished"], f"{count(sums['unfinished'], 'writer')} never finished"),
-        (sums["corrupt"], f"{count(sums['corrupt'], 'record')} corrupt"),
-        (silent, f"{count(silent, 'writer')} recorded nothing"),
-    )
-    parts = [text for number, text in said if number]
-    return "incomplete: " + " · ".join(parts) if parts else ""
-
-
-def name_table(events: pd.DataFrame) -> pd.DataFrame:
-    """Count, total, mean, median and 99th percentile per name, longest total first.
-
-    Durations are in cycles and over ranges only; a name of instants alone has missing values there.
-    """
-    ranges = events.loc[events["kind"] == "range"].groupby("name", observed=True)["duration"]
-    table = pd.DataFrame(
-        {
-            "count": events.groupby("name", observed=True).size(),
-            "total": ranges.sum(),
-            "mean": ranges.mean(),
-            "p50": ranges.quantile(0.5),
-            "p99": ranges.quantile(0.99),
-        }
-    )
-    return table.sort_values(["total", "count"], ascending=False, kind="stable")
+def loss_text(frame: pd.DataFrame) -> str:
+    """What rows of ``Trace.losses`` say, in one sentence; empty when nothing was lost."""
+    phrases = losses(frame)
+    return "incomplete: " + " · ".join(phrases) if phrases else ""

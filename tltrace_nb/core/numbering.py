@@ -1,0 +1,131 @@
+"""Markers numbered: the sites of a kernel, in order of appearance.
+
+In: a PrimFunc with placeholder statements (``core.markers``). Out: the PrimFunc with ``__tlt_site(id, payload)`` in
+their places and a :class:`MarkedKernel` that says what each id is; or the PrimFunc stripped of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
+from tvm import tirx
+from tvm.ir import Op
+
+from tltrace_nb.core.errors import MarkerError, PlacementError, TokenError
+from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, op_name, rebuild, sequence, walk
+from tltrace_nb.core.markers import Flow, Group, Marker, is_marker, read_marker
+from tltrace_nb.core.sites import EventKind, Site
+
+SITE = "__tlt_site"
+DATA_PARALLEL = (tirx.ForKind.PARALLEL, tirx.ForKind.VECTORIZED)
+"""Kinds of loops whose iterations TileLang spreads over threads and vector lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedKernel:
+    """A PrimFunc whose markers are numbered: each stands as ``__tlt_site(id, payload)``, in order of appearance.
+
+    ``groups`` are the groups of the sites, site by site.
+    """
+
+    func: Any
+    name: str
+    sites: tuple[Site, ...]
+    groups: tuple[Group, ...]
+    flows: tuple[tuple[str, str], ...]
+
+
+def read_sites(func: Any) -> MarkedKernel:
+    """Number the markers of a PrimFunc as sites.
+
+    Raises ``MarkerError`` for a marker where none can stand and for a range that is never ended.
+    """
+    kernel = str(func.attrs["global_symbol"])
+    markers: list[Marker] = []
+    flows: list[tuple[str, str]] = []
+    launch_of: dict[int, Stmt] = {}
+
+    def visit(statement: Stmt, above: tuple[Stmt, ...]) -> Stmt:
+        if not is_marker(statement):
+            return rebuild(statement, lambda child: visit(child, (*above, statement)))
+        found, payload = read_marker(statement)
+        if isinstance(found, Flow):
+            flows.append((found.src, found.dst))
+            return sequence([])
+        _refuse_where_no_marker_can_stand(found, above, kernel)
+        launch = next(s for s in above if _is_root(s))
+        if found.kind is EventKind.RANGE_BEGIN:
+            launch_of[found.range] = launch
+        elif found.kind is EventKind.RANGE_END and not launch_of[found.range].same_as(launch):
+            raise TokenError(
+                f"kernel {kernel}, {found.source}: the range {found.name!r} is begun in one T.Kernel and ended in "
+                "another; end it in the kernel that began it"
+            )
+        markers.append(found)
+        return site_statement(len(markers) - 1, payload)
+
+    numbered = func.with_body(visit(func.body, ()))
+    begins = {m.range: i for i, m in enumerate(markers) if m.kind is EventKind.RANGE_BEGIN}
+    ended = {m.range for m in markers if m.kind is EventKind.RANGE_END}
+    for marker in markers:
+        if marker.kind is EventKind.RANGE_BEGIN and marker.range not in ended:
+            raise TokenError(
+                f"kernel {kernel}, {marker.source}: the range {marker.name!r} is begun and never ended; "
+                "call trace.range_end with its token"
+            )
+    sites = tuple(
+        Site(i, m.kind, m.name, m.lane, m.group.name, m.payload, m.source, begins.get(m.range, -1))
+        for i, m in enumerate(markers)
+    )
+    return MarkedKernel(numbered, kernel, sites, tuple(m.group for m in markers), tuple(dict.fromkeys(flows)))
+
+
+def strip(func: Any) -> Any:
+    """The PrimFunc as if it never had markers."""
+
+    def visit(statement: Stmt) -> Stmt:
+        return sequence([]) if is_marker(statement) else rebuild(statement, visit)
+
+    return func.with_body(visit(func.body)) if has_markers(func) else func
+
+
+def has_markers(func: Any) -> bool:
+    """Whether any placeholder stands in the PrimFunc."""
+    return any(is_marker(statement) for statement, _ in walk(func.body))
+
+
+def site_statement(site: int, payload: Expr, *condition: Expr) -> Stmt:
+    """The statement that stands for a marker in place: ``__tlt_site(site, payload)``.
+
+    While it is lifted out of a branch it has the branch's condition as well.
+    """
+    arguments = [tirx.StringImm(SITE), tirx.IntImm("int32", site), payload, *condition]
+    return tirx.Evaluate(tirx.Call("handle", Op.get("tirx.call_extern"), arguments))
+
+
+def is_site(statement: Stmt) -> bool:
+    """Whether a statement is a ``__tlt_site``."""
+    return op_name(statement) == SITE
+
+
+def site_id(statement: Stmt) -> int:
+    """The id in a ``__tlt_site`` statement."""
+    return int(statement.value.args[1])
+
+
+def _is_root(statement: Stmt) -> bool:
+    return isinstance(statement, tirx.SBlock) and statement.name_hint == ROOT_BLOCK
+
+
+def _refuse_where_no_marker_can_stand(marker: Marker, above: tuple[Stmt, ...], kernel: str) -> None:
+    if not any(map(_is_root, above)):
+        raise MarkerError(f"kernel {kernel}, {marker.source}: {marker.name!r} stands outside T.Kernel")
+    for loop in above:
+        if isinstance(loop, tirx.For) and loop.kind in DATA_PARALLEL:
+            kind = "T.Parallel" if loop.kind == tirx.ForKind.PARALLEL else "T.vectorized"
+            raise PlacementError(
+                f"kernel {kernel}, {marker.source}: {marker.name!r} stands inside a {kind} loop, whose iterations "
+                "TileLang spreads over threads and vector lanes; put the marker around the loop"
+            )
