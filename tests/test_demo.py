@@ -31,32 +31,33 @@ def recorded(tmp_path: Path) -> Path:
 
 
 @pytest.mark.smoke
-def test_the_newest_trace_is_printed_and_drawn(
+def test_without_a_gpu_a_gemm_is_traced_on_the_virtual_one(
     recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "new" / "folder"
     assert demo.main(["--output", str(out)], recorded) == 0
     printed = capsys.readouterr()
-    assert "No CUDA device here" in printed.out
-    assert "With one, this command traces a GEMM on it, live." in printed.out
-    assert printed.out.count("copy") > demo.ROWS
-    assert "... 8 more" in printed.out
-    assert f"Wrote the timeline to {out / 'a_newer.html'}" in printed.out
-    assert "Other recorded traces, for --trace NAME: older" in printed.out
+    assert "on the virtual GPU (h200 model)." in printed.out
+    assert printed.out.count("load ") > demo.ROWS // 2
+    assert "more in trace.events" in printed.out
+    assert f"Wrote the timeline to {out / 'gemm.html'}" in printed.out
+    assert "With a CUDA device this command traces the same kernel there." in printed.out
+    assert "for --trace NAME: a_newer, older." in printed.out
     assert "broken.tltrace" in printed.err
-    assert (out / "a_newer.html").stat().st_size > 1_000_000
+    assert "virtual GPU" in (out / "gemm.html").read_text()
 
 
-def test_a_trace_is_chosen_by_name(recorded: Path, tmp_path: Path) -> None:
+def test_a_trace_is_chosen_by_name(recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--output", str(tmp_path), "--trace", "older"], recorded) == 0
-    assert (tmp_path / "older.html").exists()
+    assert (tmp_path / "older.html").stat().st_size > 1_000_000
+    assert "... 8 more" in capsys.readouterr().out
 
 
 def test_an_unknown_name_lists_the_right_ones(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--trace", "none"], recorded) == 2
-    assert "there are: a_newer, older" in capsys.readouterr().err
+    assert "for --trace NAME: a_newer, older." in capsys.readouterr().err
 
 
-def test_without_recorded_traces_it_says_so_and_succeeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo.main(["--output", str(tmp_path)], tmp_path / "missing") == 0
-    assert "No recorded traces" in capsys.readouterr().out
+def test_without_recorded_traces_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["--trace", "any"], tmp_path / "missing") == 2
+    assert "for --trace NAME: none." in capsys.readouterr().err

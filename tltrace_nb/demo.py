@@ -1,7 +1,7 @@
 """The package at work in one command: ``python -m tltrace_nb.demo [--output DIR] [--trace NAME]``.
 
-In: a CUDA device if there is one, else the recorded traces in ``datasets``. Out: a table of events on the screen, and
-the timeline as an offline HTML file.
+In: a CUDA device if there is one, else the virtual GPU; with ``--trace``, one of the recorded traces in ``datasets``.
+Out: a table of events on the screen, and the timeline as an offline HTML file.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ ROWS = 12
 COLUMNS = ["name", "role", "cta", "sm", "thread", "start", "duration", "payload"]
 RECORDED = Path(str(files("tltrace_nb").joinpath("datasets")))
 SIZE = 1024
-DEFAULT = "gemm"
-"""The recorded trace of what this demo runs on a card."""
+VIRTUAL_SIZE = 512
 
 
 def main(arguments: Sequence[str] | None = None, recorded: Path = RECORDED) -> int:
@@ -33,11 +32,14 @@ def main(arguments: Sequence[str] | None = None, recorded: Path = RECORDED) -> i
     parser.add_argument("--output", default="debug", metavar="DIR", help="folder for the timeline (default: debug)")
     parser.add_argument("--trace", metavar="NAME", help="show this recorded trace instead, GPU or not")
     given = parser.parse_args(arguments)
-    device = None if given.trace else cuda_device()
-    if device is None:
+    if given.trace:
         return show_recorded(recorded, Path(given.output), given.trace)
-    print(f"Tracing a pipelined GEMM of {SIZE} x {SIZE} x {SIZE} on {device}.")
-    report(trace_gemm(), "gemm", Path(given.output))
+    card = cuda_device()
+    size = SIZE if card else VIRTUAL_SIZE
+    print(f"Tracing a pipelined GEMM of {size} x {size} x {size} on {card or 'the virtual GPU (h200 model)'}.")
+    report(trace_gemm(size, "cuda" if card else "cpu"), "gemm", Path(given.output))
+    if card is None:
+        print(f"With a CUDA device this command traces the same kernel there. {others(recorded_traces(recorded))}")
     return 0
 
 
@@ -51,7 +53,7 @@ def cuda_device() -> str | None:
 
 
 @no_type_check  # TileLang's annotations are values
-def trace_gemm() -> Trace:
+def trace_gemm(size: int = SIZE, device: str = "cuda") -> Trace:
     """Build a pipelined GEMM with tracing on, run it once, check its result and return its trace."""
     import tilelang.language as T
     import torch
@@ -77,33 +79,30 @@ def trace_gemm() -> Trace:
 
         return gemm
 
-    with trace.tracing():
-        kernel = matmul(SIZE, SIZE, SIZE)
-    a, b = (torch.randn(SIZE, SIZE, device="cuda", dtype=torch.float16) for _ in range(2))
-    kernel(a, b)  # the first run pays for loading the module
+    with trace.tracing(device="cuda" if device == "cuda" else "virtual"):
+        kernel = matmul(size, size, size)
+    a, b = (torch.randn(size, size, device=device, dtype=torch.float16) for _ in range(2))
+    if device == "cuda":
+        kernel(a, b)  # the first run pays for loading the module
     torch.testing.assert_close(kernel(a, b), a @ b, rtol=1e-2, atol=1e-1)
     captured = trace.last
     assert captured is not None
     return captured
 
 
-def show_recorded(folder: Path, output: Path, wanted: str | None) -> int:
-    """Show the demo's recorded trace, or the one wanted, and list the others."""
+def show_recorded(folder: Path, output: Path, wanted: str) -> int:
+    """Show the recorded trace that is wanted."""
     found = recorded_traces(folder)
-    if wanted is None:
-        print("No CUDA device here: showing a recorded trace. With one, this command traces a GEMM on it, live.")
-    if not found:
-        print("No recorded traces are shipped with this version, so there is nothing to show without a GPU.")
-        return 0 if wanted is None else 2
-    name = wanted or (DEFAULT if DEFAULT in found else next(iter(found)))
-    if name not in found:
-        print(f"There is no recorded trace {name!r}; there are: {', '.join(found)}", file=sys.stderr)
+    if wanted not in found:
+        print(f"There is no recorded trace {wanted!r}. {others(found)}", file=sys.stderr)
         return 2
-    report(found[name], name, output)
-    others = [each for each in found if each != name]
-    if others:
-        print(f"Other recorded traces, for --trace NAME: {', '.join(others)}")
+    report(found[wanted], wanted, output)
     return 0
+
+
+def others(found: dict[str, Trace]) -> str:
+    """Which recorded traces there are, as a sentence."""
+    return f"Recorded traces, for --trace NAME: {', '.join(found) or 'none'}."
 
 
 def recorded_traces(folder: Path) -> dict[str, Trace]:

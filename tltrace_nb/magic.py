@@ -21,12 +21,13 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
 from tltrace_nb.core.api import HISTORY, trace
+from tltrace_nb.core.devices import check_device
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 
 _FLAGS = ("--no-show",)
-_VALUED = ("--max-events", "--ctas", "--keep", "--name", "-o")
-_OPTIONS = "--max-events N, --ctas SPEC, --keep first|last, --name STEM, -o VAR, --no-show"
+_VALUED = ("--device", "--max-events", "--ctas", "--keep", "--name", "-o")
+_OPTIONS = "--device DEVICE, --max-events N, --ctas SPEC, --keep first|last, --name STEM, -o VAR, --no-show"
 _VALUE = re.compile(r"""\s*("[^"]*"|'[^']*'|\S+)""")
 _HEAD = "# %%tltrace\n"
 """Stands for the line of the magic, so that line numbers are those of the cell as its author sees it."""
@@ -37,6 +38,7 @@ class Request:
     """What the line of the magic asks for; ``code`` is what follows the options."""
 
     options: TraceOptions
+    device: str
     stem: str | None
     variable: str | None
     show: bool
@@ -57,7 +59,8 @@ class TraceMagics(Magics):
 
         Usage, as a cell magic and as a line magic::
 
-          %%tltrace [--max-events N] [--ctas SPEC] [--keep first|last] [--name STEM] [-o VAR] [--no-show]
+          %%tltrace [--device DEVICE] [--max-events N] [--ctas SPEC] [--keep first|last] [--name STEM] [-o VAR]
+                    [--no-show]
           CODE
 
           %tltrace [options] CODE      one line
@@ -69,6 +72,7 @@ class TraceMagics(Magics):
 
         Options:
 
+          --device DEVICE    auto, cuda, virtual or virtual:MODEL (default: trace.device, at first auto)
           --max-events N     records per writer (default: what the loops of the kernel need)
           --ctas SPEC        which CTAs record: 8 (the first eight), 0:16 (a range), 0,5,131 (these)
           --keep first|last  which records stay when there are more than N
@@ -164,7 +168,11 @@ class TraceMagics(Magics):
         options = request.options
         try:
             with trace.tracing(
-                max_events=options.max_events, keep=options.keep.value, ctas=options.ctas, budget=options.budget
+                device=request.device,
+                max_events=options.max_events,
+                keep=options.keep.value,
+                ctas=options.ctas,
+                budget=options.budget,
             ):
                 value = run()
         except BaseException as error:
@@ -258,7 +266,11 @@ def parse(line: str) -> Request:
         raise UsageError(f"-o {variable}: give the name of a variable")
     if stem is not None and (not stem or "/" in stem or stem.startswith(".")):
         raise UsageError(f"--name {stem}: give a file name without folder or extension; the folder is trace.output")
-    return Request(_options(given), stem, variable, "--no-show" not in given, rest)
+    try:
+        device = check_device(given.get("--device", trace.device))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return Request(_options(given), device, stem, variable, "--no-show" not in given, rest)
 
 
 def _options(given: dict[str, str]) -> TraceOptions:

@@ -15,10 +15,11 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tltrace_nb.core.devices import AUTO, check_device, model_of
 from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class _State:
 
     enabled: bool = False
     output: str = "debug"
+    device: str = AUTO
     options: TraceOptions = field(default_factory=TraceOptions)
 
 
@@ -45,6 +47,7 @@ class TraceSwitch:
     def __init__(self) -> None:
         self._state = _State()
         self._history: deque[Trace] = deque(maxlen=HISTORY)
+        self._said_virtual = False
 
     # ---- switch
 
@@ -63,10 +66,32 @@ class TraceSwitch:
         """The options that kernels built now are traced with."""
         return self._state.options
 
+    @property
+    def device(self) -> str:
+        """Where ``@trace.jit`` kernels that are built with tracing on run.
+
+        ``"cuda"``; ``"virtual"`` or ``"virtual:MODEL"``, the virtual GPU; ``"auto"`` (default): CUDA where there is a
+        device, else the virtual GPU. Setting it raises ``ValueError`` for anything else.
+        """
+        return self._state.device
+
+    @device.setter
+    def device(self, device: str) -> None:
+        self._state = replace(self._state, device=check_device(device))
+
+    def model(self) -> str | None:
+        """The GPU model that kernels built now are simulated on, ``None`` on a CUDA device; says so once."""
+        model = model_of(self.device)
+        if model is not None and self.device == AUTO and not self._said_virtual:
+            print(f"[tltrace] no CUDA device here: kernels are traced on the virtual GPU ({model} model)")
+            self._said_virtual = True
+        return model
+
     def enable(
         self,
         output: str = "debug",
         *,
+        device: str | None = None,
         max_events: int | None = None,
         keep: Literal["first", "last"] = "first",
         ctas: Ctas | None = None,
@@ -74,18 +99,20 @@ class TraceSwitch:
     ) -> None:
         """Trace the kernels that are built from now on.
 
-        ``output``: folder for dumps. ``max_events``: records per writer, ``None`` for what the kernel's loops need.
+        ``output``: folder for dumps. ``device``: where ``@trace.jit`` kernels run, as the attribute of that name.
+        ``max_events``: records per writer, ``None`` for what the kernel's loops need.
         ``keep``: which records survive when there are more. ``ctas``: trace the first n CTAs, a range, or these ids.
         ``budget``: bytes that the slots may take.
 
         >>> trace.enable()
         >>> trace.enable("out/traces", ctas=8)
         """
-        self._state = _State(True, output, TraceOptions.of(max_events, keep, ctas, budget))
+        where = self.device if device is None else check_device(device)
+        self._state = _State(True, output, where, TraceOptions.of(max_events, keep, ctas, budget))
 
     def disable(self) -> None:
         """Strip the markers of the kernels that are built from now on."""
-        self._state = _State(False, self._state.output, self._state.options)
+        self._state = replace(self._state, enabled=False)
 
     @contextlib.contextmanager
     def tracing(self, enabled: bool = True, output: str | None = None, **options: Any) -> Iterator[TraceSwitch]:
@@ -254,6 +281,24 @@ class TraceSwitch:
             if self.enabled:
                 print(f"[tltrace] wrote timeline {self.dump(trace, compiled, stem=stem)}.html")
         return outputs
+
+    def simulate(
+        self, kernel: Any, *inputs: Any, out_idx: Any = None, gpu: Any = "h200", functional: bool = True
+    ) -> Any:
+        """Run a kernel on the virtual GPU: its outputs; the trace is in ``last``.
+
+        ``kernel``: a PrimFunc, marked or bare, or what a ``@trace.jit`` builder made. ``inputs``: torch tensors of the
+        CPU or NumPy arrays. ``out_idx``: parameters to allocate and return, by default the trailing ones not passed.
+        ``gpu``: a model's name or a ``simulator.machine.Gpu``. ``functional=False`` computes only what control flow and
+        payloads depend on. Errors as ``simulator.run.simulate``.
+
+        >>> c = trace.simulate(matmul, a, b, gpu="classroom")
+        """
+        from tltrace_nb.simulator.run import compile_virtual
+
+        func = getattr(kernel, "source", None) or getattr(kernel, "prim_func", None) or kernel
+        virtual = compile_virtual(func, gpu, self.options, functional=functional)
+        return virtual.run(inputs, out_idx, started=self.captured)[0]
 
     def decode(self, compiled: Any, slots: Any) -> Trace:
         """The trace in the ``slots`` that a traced kernel returned; iterates as ``Slice`` and ``Instant`` rows.

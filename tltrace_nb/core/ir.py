@@ -121,11 +121,16 @@ def uses(expression: Expr, variables: Sequence[Any]) -> bool:
     return found
 
 
+def buffer_loads(expression: Expr) -> list[Any]:
+    """The ``BufferLoad`` nodes of an expression."""
+    found: list[Any] = []
+    post_order_visit(expression, lambda n: found.append(n) if isinstance(n, tirx.BufferLoad) else None)
+    return found
+
+
 def loads(expression: Expr) -> list[Any]:
     """The buffers that an expression reads."""
-    buffers: list[Any] = []
-    post_order_visit(expression, lambda n: buffers.append(n.buffer) if isinstance(n, tirx.BufferLoad) else None)
-    return buffers
+    return [load.buffer for load in buffer_loads(expression)]
 
 
 def op_name(statement: Stmt) -> str:
@@ -147,6 +152,7 @@ __all__ = [
     "ROOT_BLOCK",
     "Expr",
     "Stmt",
+    "buffer_loads",
     "children",
     "flatten",
     "ir_transform",

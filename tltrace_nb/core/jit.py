@@ -19,6 +19,7 @@ from tvm import tirx
 from tvm.arith import Analyzer
 
 from tltrace_nb.core import cache
+from tltrace_nb.core.devices import AUTO
 from tltrace_nb.core.errors import DeviceError, NotTracedError
 from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare
 from tltrace_nb.core.numbering import strip
@@ -29,6 +30,10 @@ from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable, table_rows
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch
     from tltrace_nb.core.trace import Trace
+    from tltrace_nb.simulator.run import VirtualKernel
+
+PROGRESS_AFTER = 2.0
+"""Seconds of a virtual run before its progress is shown."""
 
 _OUT_IDX = "tilelang_out_idx"
 """Attribute in which a PrimFunc itself names its outputs (``T.empty``)."""
@@ -55,6 +60,7 @@ class TracedKernel:
     are those of the ``JITKernel`` inside (``get_kernel_source``, ``params``, ...).
     """
 
+    source: Any
     kernel: JITKernel
     lowering: Lowering
     options: TraceOptions
@@ -67,10 +73,15 @@ class TracedKernel:
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the kernel and capture its trace. Raises ``CapacityError`` when the slots exceed the budget."""
+        outputs, trace = self.run(inputs)
+        self.captured(trace)
+        return outputs
+
+    def run(self, inputs: tuple[Any, ...]) -> tuple[Any, Trace]:
+        """One run: the outputs, and its trace, which is not put into the history."""
         slots, grids = self.allocate(inputs)
         outputs = self.kernel(*inputs, slots)
-        self.captured(self.trace(slots, grids))
-        return outputs
+        return outputs, self.trace(slots, grids)
 
     def allocate(self, inputs: tuple[Any, ...]) -> tuple[Any, tuple[tuple[int, int, int], ...]]:
         """Zeroed slots for one run on these inputs, ``int64[rows, writers, words]``, and the grids of the launches."""
@@ -150,7 +161,59 @@ def compile_traced(
             )
 
         kernel = cache.cached(lowering, positions, context, how.pass_configs, flags, build)
-    return TracedKernel(kernel, lowering, options, captured)
+    return TracedKernel(func, kernel, lowering, options, captured)
+
+
+@dataclass(frozen=True)
+class VirtualTracedKernel:
+    """A kernel that runs on the virtual GPU and records. Calling it takes and returns what the compiled kernel does.
+
+    Tensors are those of the CPU, of torch or NumPy. A long run shows its progress and may be interrupted: what was
+    recorded until then is in ``trace.last``.
+    """
+
+    source: Any
+    virtual: VirtualKernel
+    out_idx: list[int] | None
+    captured: Callable[[Trace], None]
+
+    @property
+    def table(self) -> SiteTable:
+        """The kernel's site table."""
+        return self.virtual.lowering.table
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run the kernel and capture its trace. Errors as ``simulator.run.VirtualKernel.run``."""
+        return self._run(inputs, self.captured)[0]
+
+    def run(self, inputs: tuple[Any, ...]) -> tuple[Any, Trace]:
+        """One run: the outputs, and its trace, which is not put into the history."""
+        return self._run(inputs, None)
+
+    def _run(self, inputs: tuple[Any, ...], started: Callable[[Trace], None] | None) -> tuple[Any, Trace]:
+        from tqdm.auto import tqdm
+
+        out_idx: list[int] = [] if self.out_idx is None else self.out_idx
+        with tqdm(desc=self.table.kernel, unit="CTA", delay=PROGRESS_AFTER, leave=False) as bar:
+
+            def progress(done: int, total: int) -> None:
+                bar.total = total
+                bar.update(done - bar.n)
+
+            outputs, trace = self.virtual.run(inputs, out_idx, started=started, progress=progress)
+        return list(outputs) if isinstance(outputs, tuple) else outputs, trace
+
+
+def compile_virtual(
+    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None], model: str
+) -> VirtualTracedKernel:
+    """Prepare a PrimFunc for the virtual GPU. Errors as ``simulator.run.compile_virtual``."""
+    from tltrace_nb.simulator.run import compile_virtual as compile_for
+
+    how = _with_function_attributes(func, how)
+    outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
+    virtual = compile_for(func, model, options, pass_configs=how.pass_configs)
+    return VirtualTracedKernel(func, virtual, outputs, captured)
 
 
 def table_of(compiled: Any) -> SiteTable:
@@ -158,7 +221,7 @@ def table_of(compiled: Any) -> SiteTable:
 
     Raises ``NotTracedError`` for a kernel that was built without tracing.
     """
-    if isinstance(compiled, TracedKernel):
+    if isinstance(compiled, (TracedKernel, VirtualTracedKernel)):
         return compiled.table
     func = compiled if isinstance(compiled, tirx.PrimFunc) else getattr(compiled, "prim_func", None)
     attributes = getattr(func, "attrs", None)
@@ -185,14 +248,17 @@ class _StrippedImpl(JITImpl[Any, Any, Any, Any]):
 
 @dataclass
 class _TracedImpl(JITImpl[Any, Any, Any, Any]):
-    """TileLang's own JIT, compiling with :func:`compile_traced`."""
+    """TileLang's own JIT, compiling with :func:`compile_traced`, or for the virtual GPU when there is a ``model``."""
 
     options: TraceOptions = field(default_factory=TraceOptions)
     captured: Callable[[Any], None] = field(default=lambda _: None)
+    model: str | None = None
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
         how = Compilation(**{f.name: getattr(self, f.name) for f in fields(Compilation)})
-        return compile_traced(self.get_tir(*args, **kwargs), how, self.options, self.captured)
+        if self.model is None:
+            return compile_traced(self.get_tir(*args, **kwargs), how, self.options, self.captured)
+        return compile_virtual(self.get_tir(*args, **kwargs), how, self.options, self.captured, self.model)
 
 
 class TraceJit:
@@ -201,7 +267,7 @@ class TraceJit:
     def __init__(self, stripped: JITImpl[Any, Any, Any, Any], switch: TraceSwitch):
         self._stripped = stripped
         self._switch = switch
-        self._traced: dict[TraceOptions, JITImpl[Any, Any, Any, Any]] = {}
+        self._traced: dict[tuple[TraceOptions, str | None], JITImpl[Any, Any, Any, Any]] = {}
         functools.update_wrapper(self, stripped.func.orig_func)
 
     @property
@@ -209,10 +275,14 @@ class TraceJit:
         if not self._switch.enabled:
             return self._stripped
         options = self._switch.options
-        if options not in self._traced:
+        # A builder that names its target is compiled for it, unless the switch names the virtual GPU.
+        chosen = self._switch.device != AUTO or self._stripped.target is None
+        model = self._switch.model() if chosen else None
+        if (options, model) not in self._traced:
             base = {f.name: getattr(self._stripped, f.name) for f in fields(JITImpl)}
-            self._traced[options] = _TracedImpl(**base, options=options, captured=self._switch.captured)
-        return self._traced[options]
+            traced = _TracedImpl(**base, options=options, captured=self._switch.captured, model=model)
+            self._traced[options, model] = traced
+        return self._traced[options, model]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._impl(*args, **kwargs)

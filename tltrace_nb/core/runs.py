@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 
 def run(compiled: Any, inputs: tuple[Any, ...], *, must_trace: bool) -> tuple[Any, Trace | None]:
     """The kernel's own outputs (one tensor or a tuple) and its trace, if it was built to record."""
-    from tltrace_nb.core.jit import TracedKernel, table_of
+    from tltrace_nb.core.jit import TracedKernel, VirtualTracedKernel, table_of
 
-    if isinstance(compiled, TracedKernel):
-        slots, grids = compiled.allocate(inputs)
-        outputs = compiled.kernel(*inputs, slots)
-        return _one_or_tuple(outputs), compiled.trace(slots, grids)
+    if isinstance(compiled, (TracedKernel, VirtualTracedKernel)):
+        outputs, trace = compiled.run(inputs)
+        return _one_or_tuple(outputs), trace
     try:
         table_of(compiled)
     except NotTracedError:

@@ -1,0 +1,226 @@
+"""What goes wrong on the virtual GPU is said: what, in which kernel, CTA and strand, and who waits for what."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tilelang.language as T
+import torch
+from kernels import BY_NAME
+
+from tltrace_nb import trace as tl
+from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.slots import STATE_OPEN, headers
+from tltrace_nb.core.trace import Trace
+from tltrace_nb.simulator.engine import Engine
+from tltrace_nb.simulator.errors import (
+    DeadlockError,
+    MemoryAccessError,
+    SimulationError,
+    StepLimitError,
+    UnsupportedError,
+)
+from tltrace_nb.simulator.machine import preset
+from tltrace_nb.simulator.run import compile_virtual, simulate
+
+
+def _deadlock():
+    @T.prim_func
+    def deadlock(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(2, threads=256):
+            full = T.alloc_barrier(arrive_count=[128])
+            empty = T.alloc_barrier(arrive_count=[128])
+            tx = T.get_thread_binding()
+            with tl.range("whole"):
+                if tx < 128:
+                    T.mbarrier_wait_parity(full[0], 0)
+                    T.mbarrier_arrive(empty[0])
+                else:
+                    T.mbarrier_wait_parity(empty[0], 0)
+                    T.mbarrier_arrive(full[0])
+            B[tx] = A[tx]
+
+    return deadlock
+
+
+def test_a_deadlock_says_who_waits_for_what_and_keeps_what_was_recorded() -> None:
+    with pytest.raises(DeadlockError) as caught:
+        simulate(_deadlock(), [torch.zeros(256)])
+    text = str(caught.value)
+    assert "kernel deadlock" in text
+    assert "CTA (1, 0, 0), strand 0 (threads 0..127) waits for parity 0 of mbarrier full[0]" in text
+    assert "strand 1 (threads 128..255) waits for parity 0 of mbarrier empty[0] (phase 0, 0 of 128 arrived)" in text
+    kept = caught.value.trace
+    assert isinstance(kept, Trace)
+    assert (headers(kept.slots)["state"] == STATE_OPEN).any()
+    assert kept.events.truncated.all()
+
+
+def _unwritten():
+    @T.prim_func
+    def unwritten(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(3, threads=64) as bx:
+            tile = T.alloc_shared((64, 64), "float32")
+            if bx < 2:
+                T.copy(A, tile)
+            for i, j in T.Parallel(64, 64):
+                B[i, j] = tile[i, j] * 2.0
+
+    return unwritten
+
+
+def test_reading_unwritten_shared_memory_is_an_error_unless_told_otherwise() -> None:
+    with pytest.raises(MemoryAccessError, match=r"kernel unwritten, CTA \(2, 0, 0\), strand 0 .*tile\[0, 0\]"):
+        simulate(_unwritten(), [torch.ones(64, 64)])
+    simulate(_unwritten(), [torch.ones(64, 64)], strict=False)
+
+
+def _out_of_bounds():
+    @T.prim_func
+    def out_of_bounds(A: T.Tensor((100,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            B[tx] = A[tx] + 1.0
+
+    return out_of_bounds
+
+
+def test_global_accesses_are_guarded_as_tilelang_guards_them_or_else_checked() -> None:
+    outputs, _ = simulate(_out_of_bounds(), [torch.ones(100)])
+    assert outputs.tolist() == [2.0] * 100 + [1.0] * 28
+    with pytest.raises(MemoryAccessError, match=r"out_of_bounds, CTA \(0, 0, 0\).*A\[100\]"):
+        simulate(_out_of_bounds(), [torch.ones(100)], pass_configs={"tl.disable_safe_memory_legalize": True})
+
+
+def _unsupported():
+    @T.prim_func
+    def unsupported(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            B[tx] = T.call_extern("float32", "somebodys_function", A[tx])
+
+    return unsupported
+
+
+def test_what_is_unknown_is_named_before_anything_runs() -> None:
+    with pytest.raises(UnsupportedError, match="kernel unsupported.*call_extern.*somebodys_function"):
+        compile_virtual(_unsupported())
+
+
+def _endless():
+    @T.prim_func
+    def endless(A: T.Tensor((1,), "int32"), B: T.Tensor((1,), "int32")):
+        with T.Kernel(1, threads=32):
+            value = T.alloc_var("int32", init=1)
+            while value > 0:
+                value = A[0]
+            B[0] = value
+
+    return endless
+
+
+def test_an_endless_loop_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Engine.__init__, "__defaults__", (None, 1000))
+    with pytest.raises(StepLimitError, match=r"kernel endless, CTA \(0, 0, 0\)"):
+        simulate(_endless(), [torch.ones(1, dtype=torch.int32)])
+
+
+def test_too_much_shared_memory_is_an_error() -> None:
+    small = dataclasses.replace(preset("h200"), name="small", shared_per_cta=1024)
+    with pytest.raises(SimulationError, match="kernel gemm.*bytes of shared memory"):
+        simulate(BY_NAME["gemm_3"].build(), BY_NAME["gemm_3"].inputs("cpu"), gpu=small)
+
+
+def test_wrong_inputs_are_named() -> None:
+    kernel = compile_virtual(BY_NAME["add"].build())
+    with pytest.raises(TypeError, match=r"kernel add takes 2 inputs \(A, B\), got 1"):
+        kernel.run([torch.zeros(4096)], out_idx=[-1])
+    with pytest.raises(ValueError, match=r"kernel add: B has the shape \[4096\], got \[4095\]"):
+        kernel.run([torch.zeros(4096), torch.zeros(4095)])
+    with pytest.raises(TypeError, match="kernel add: A is float32, got float64"):
+        kernel.run([torch.zeros(4096, dtype=torch.float64), torch.zeros(4096)])
+    with pytest.raises(ValueError, match="there is no GPU 'h300'"):
+        compile_virtual(BY_NAME["add"].build(), "h300")
+
+
+def test_arrays_go_in_and_come_out_as_tensors_do() -> None:
+    a = np.arange(4096, dtype=np.float32)
+    outputs, _ = simulate(BY_NAME["add"].build(), [a, a])
+    assert isinstance(outputs, np.ndarray)
+    assert np.array_equal(outputs, a + a)
+    given = np.zeros_like(a)
+    outputs, _ = simulate(BY_NAME["add"].build(), [a, a, given])
+    assert outputs is None
+    assert np.array_equal(given, a + a)
+
+
+@pytest.mark.parametrize("name", ["gemm_3", "attention", "histogram", "specialised_gemm"])
+def test_two_runs_are_the_same(name: str) -> None:
+    reference = BY_NAME[name]
+    kernel = compile_virtual(reference.build(), pass_configs=reference.pass_configs)
+    first, second = (kernel.run(reference.inputs("cpu"), list(reference.out_idx))[1] for _ in range(2))
+    assert np.array_equal(first.slots, second.slots)
+    again = compile_virtual(reference.build(), pass_configs=reference.pass_configs)
+    third = again.run(reference.inputs("cpu"), list(reference.out_idx))[1]
+    assert np.array_equal(first.slots, third.slots)
+
+
+def test_the_last_records_survive_in_a_ring() -> None:
+    reference = BY_NAME["payload_loop"]
+    everything, kept = (
+        simulate(reference.build(), reference.inputs("cpu"), options=options)[1]
+        for options in (TraceOptions(), TraceOptions.of(4, keep="last"))
+    )
+    assert kept.events.payload.tolist() == everything.events.payload.tolist()[-2:]
+    assert int(headers(kept.slots)["executed"][0, 0]) == 8
+
+
+def test_waves_of_ctas_take_turns_on_the_sms() -> None:
+    reference = BY_NAME["softmax"]
+    *_, trace = simulate(reference.build(), reference.inputs("cpu"), gpu="classroom")
+    ctas = trace.ctas
+    assert sorted(ctas.sm.unique()) == [0, 1, 2, 3]
+    assert (ctas.groupby("sm").size() == 16).all()
+    *_, narrow = simulate(
+        reference.build(),
+        reference.inputs("cpu"),
+        gpu=dataclasses.replace(preset("classroom"), max_ctas_per_sm=1),
+    )
+    assert narrow.ctas.end_ns.max() > ctas.end_ns.max()
+
+
+def test_an_interrupted_run_keeps_what_was_recorded() -> None:
+    reference = BY_NAME["softmax"]
+    kernel = compile_virtual(reference.build(), "classroom")
+    kept: list[Trace] = []
+
+    def interrupt(done: int, total: int) -> None:
+        assert total == 64
+        if done == 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kernel.run(reference.inputs("cpu"), started=kept.append, progress=interrupt)
+    (trace,) = kept
+    assert int((headers(trace.slots)["state"] != 0).sum()) >= 10
+    assert len(trace.events) > 30
+
+
+def _racing():
+    @T.prim_func
+    def racing(A: T.Tensor((32, 32), "float32"), B: T.Tensor((32,), "float32")):
+        with T.Kernel(1, threads=32):
+            total = T.alloc_fragment((32,), "float32")
+            T.clear(total)
+            for i, j in T.Parallel(32, 32):
+                total[i] = total[i] + A[i, j]
+            T.copy(total, B)
+
+    return racing
+
+
+def test_iterations_that_race_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="kernel racing: .*T.Parallel that update the same element: total"):
+        compile_virtual(_racing())

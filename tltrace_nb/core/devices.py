@@ -1,0 +1,36 @@
+"""Where traced kernels run: a CUDA device, or the virtual GPU.
+
+In: what the author says, ``"auto"``, ``"cuda"``, ``"virtual"`` or ``"virtual:MODEL"``. Out: the model to simulate, or
+``None`` for a CUDA device.
+"""
+
+from __future__ import annotations
+
+AUTO, CUDA, VIRTUAL = "auto", "cuda", "virtual"
+DEFAULT_MODEL = "h200"
+
+
+def check_device(device: str) -> str:
+    """The device, if it is one. Raises ``ValueError`` that lists the right ones."""
+    kind, _, model = device.partition(":")
+    if kind not in (AUTO, CUDA, VIRTUAL) or (model and kind != VIRTUAL):
+        raise ValueError(f"device={device!r}: give 'auto', 'cuda', 'virtual' or 'virtual:MODEL'")
+    if model:
+        from tltrace_nb.simulator.machine import preset
+
+        preset(model)
+    return device
+
+
+def model_of(device: str) -> str | None:
+    """The GPU model to simulate; ``None`` when kernels run on a CUDA device. ``auto`` takes one where there is one."""
+    kind, _, model = device.partition(":")
+    if kind == CUDA or (kind == AUTO and _has_cuda()):
+        return None
+    return model or DEFAULT_MODEL
+
+
+def _has_cuda() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())

@@ -1,0 +1,30 @@
+"""What the virtual GPU may say no to, and what can go wrong while it runs.
+
+In: nothing. Out: exception classes; every message names the kernel, and where it is known the CTA and the strand.
+"""
+
+from __future__ import annotations
+
+from tltrace_nb.core.errors import TraceError
+
+
+class UnsupportedError(TraceError, NotImplementedError):
+    """The kernel uses something that the virtual GPU does not execute; found before the first CTA runs."""
+
+
+class SimulationError(TraceError, RuntimeError):
+    """A virtual run failed. ``trace`` holds what was recorded until then, when anything was."""
+
+    trace: object = None
+
+
+class DeadlockError(SimulationError):
+    """Every strand that is left waits; the message says who waits for what."""
+
+
+class MemoryAccessError(SimulationError, IndexError):
+    """Shared memory was read before it was written, or an access lies outside of its buffer."""
+
+
+class StepLimitError(SimulationError):
+    """A loop ran longer than the step limit."""

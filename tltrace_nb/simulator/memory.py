@@ -1,0 +1,304 @@
+"""Memory of the virtual GPU: host tensors as arrays, buffers as views of storage, registers by lane.
+
+In: the caller's tensors; the buffers of a launch. Out: :class:`View` (global, shared, fragments) and
+:class:`Registers` (``local`` scopes), which the generated code loads from and stores to.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from tltrace_nb.simulator.errors import MemoryAccessError
+
+Array = npt.NDArray[Any]
+Mask = Any
+"""``True`` for every lane, ``False`` for none, else an array of truth values."""
+
+_EXTENSIONS: dict[str, Any] = {
+    "bfloat16": ml_dtypes.bfloat16,
+    "float8_e4m3": ml_dtypes.float8_e4m3fn,
+    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+    "float8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "float8_e5m2": ml_dtypes.float8_e5m2,
+    "float8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
+    "custom[tfloat32]": np.float32,
+    "handle": np.uint64,
+}
+_LIMITS = {np.dtype(ml_dtypes.float8_e4m3fn): 448.0, np.dtype(ml_dtypes.float8_e5m2): 57344.0}
+
+
+def dtype_of(name: str) -> np.dtype[Any] | None:
+    """The NumPy type that holds a TIR type, ``None`` where there is none."""
+    if name in _EXTENSIONS:
+        known: np.dtype[Any] = np.dtype(_EXTENSIONS[name])
+        return known
+    try:
+        found: np.dtype[Any] = np.dtype(name)
+    except TypeError:
+        return None
+    return found if found.kind in "biuf" else None
+
+
+def as_array(value: Any) -> Array:
+    """A caller's tensor as an array that shares its memory: NumPy, or torch on the CPU."""
+    if isinstance(value, np.ndarray):
+        return value
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"expected a NumPy array or a torch tensor, got {type(value).__name__}")
+    if value.device.type != "cpu":
+        raise TypeError(f"the virtual GPU takes tensors of the CPU, got one on {value.device}; pass tensor.cpu()")
+    name = str(value.dtype).removeprefix("torch.")
+    if name not in _EXTENSIONS:
+        return np.asarray(value.detach().numpy())
+    wide = {1: torch.uint8, 2: torch.int16}[value.element_size()]
+    return np.asarray(value.detach().view(wide).numpy()).view(_EXTENSIONS[name])
+
+
+def as_tensor(array: Array) -> Any:
+    """An array as a torch tensor of the CPU that shares its memory."""
+    import torch
+
+    name = str(array.dtype)
+    if name not in _EXTENSIONS:
+        return torch.from_numpy(array)
+    plain = array.view({1: np.uint8, 2: np.int16}[array.dtype.itemsize])
+    return torch.from_numpy(plain).view(getattr(torch, name))
+
+
+def converted(values: Any, dtype: np.dtype[Any]) -> Any:
+    """Values in another type as CUDA converts them: 8-bit floats saturate, integers wrap, floats are truncated."""
+    if isinstance(values, np.ndarray) and values.dtype == dtype:
+        return values
+    limit = _LIMITS.get(dtype)
+    if limit is not None:
+        values = np.clip(np.asarray(values, dtype=np.float32), -limit, limit)
+    if isinstance(values, np.ndarray):
+        return values.astype(dtype)
+    if dtype.kind in "iu":
+        number = int(values) if np.isfinite(values) else 0
+        bits = 8 * dtype.itemsize
+        number &= (1 << bits) - 1
+        return number - (1 << bits) if dtype.kind == "i" and number >> (bits - 1) else number
+    if dtype.kind == "b":
+        return bool(values)
+    return dtype.type(values)
+
+
+class View:
+    """A buffer as the kernel sees it: an array, and what an access outside of it or before its first write means.
+
+    ``guarded``: TileLang guards accesses to it, so that loads outside give ``fallback`` and stores are dropped.
+    ``valid`` tells which elements have been written, ``None`` where nobody asks.
+    """
+
+    __slots__ = ("a", "fallback", "guarded", "name", "valid")
+
+    def __init__(self, a: Array, name: str, guarded: bool = False, valid: Array | None = None, fallback: Any = 0):
+        self.a = a
+        self.name = name
+        self.guarded = guarded
+        self.valid = valid
+        self.fallback = fallback
+
+    def neighbours(self, count: int, *index: int) -> Array:
+        """So many elements from a uniform index on, in order of memory."""
+        start = int(np.ravel_multi_index(index, self.a.shape))
+        return self.a.reshape(-1)[start : start + count]
+
+    # ---- one element
+
+    def get(self, *index: int) -> Any:
+        """The element at a uniform index; integers come as Python's."""
+        for i, n in zip(index, self.a.shape, strict=True):
+            if not 0 <= i < n:
+                return self._outside(index, "reads")
+        if self.valid is not None and not self.valid[index]:
+            raise self._unwritten(index)
+        value = self.a[index]
+        return value.item() if value.dtype.kind in "iub" else value
+
+    def put(self, value: Any, *index: int) -> None:
+        """Store one element."""
+        for i, n in zip(index, self.a.shape, strict=True):
+            if not 0 <= i < n:
+                self._outside(index, "writes")
+                return
+        self.a[index] = converted(value, self.a.dtype)
+        if self.valid is not None:
+            self.valid[index] = True
+
+    # ---- lanes
+
+    def at(self, position: Any) -> Any:
+        """The elements at flat positions, 0 outside: what the device helper loads as payloads."""
+        flat = self.a.reshape(-1)
+        inside = (np.asarray(position) >= 0) & (np.asarray(position) < flat.size)
+        values = np.where(inside, flat[np.clip(position, 0, max(flat.size - 1, 0))], np.zeros((), flat.dtype))
+        return values if values.ndim else values[()]
+
+    def gather(self, mask: Mask, *index: Any) -> Any:
+        """The elements at an index that differs from lane to lane; lanes without mask give anything."""
+        index, inside = self._clipped(mask, index, "reads")
+        if self.valid is not None:
+            written = self.valid[index]
+            if mask is not True:
+                written = written | ~np.asarray(mask)
+            if not written.all():
+                raise self._unwritten(index)
+        values = self.a[index]
+        return values if inside is None else np.where(inside, values, np.asarray(self.fallback, values.dtype))
+
+    def scatter(self, value: Any, mask: Mask, *index: Any) -> None:
+        """Store by lane; where lanes meet the last one stays."""
+        index, inside = self._clipped(mask, index, "writes")
+        chosen = mask if inside is None else inside if mask is True else np.logical_and(mask, inside)
+        value = converted(value, self.a.dtype)
+        if chosen is not True:
+            shape = np.broadcast_shapes(np.shape(chosen), *(np.shape(i) for i in index), np.shape(value))
+            chosen = np.broadcast_to(chosen, shape)
+            index = tuple(np.broadcast_to(i, shape)[chosen] for i in index)
+            value = np.broadcast_to(value, shape)[chosen] if np.ndim(value) else value
+        elif np.ndim(value):
+            shape = np.broadcast_shapes(*(np.shape(i) for i in index), np.shape(value))
+            index = tuple(np.broadcast_to(i, shape) for i in index)
+        self.a[index] = value
+        if self.valid is not None:
+            self.valid[index] = True
+
+    # ---- boxes
+
+    def box(self, starts: tuple[int, ...], extents: tuple[int, ...]) -> Array:
+        """A rectangle of the buffer; what lies outside of a guarded buffer is the fallback."""
+        key = tuple([slice(s, s + e) for s, e in zip(starts, extents, strict=True)])
+        for s, e, n in zip(starts, extents, self.a.shape, strict=True):
+            if s < 0 or s + e > n:
+                return self._partial(starts, extents)
+        if self.valid is not None and not self.valid[key].all():
+            raise self._unwritten(starts)
+        return np.asarray(self.a[key])
+
+    def fill_box(self, starts: tuple[int, ...], extents: tuple[int, ...], values: Any) -> None:
+        """Write a rectangle; what lies outside of a guarded buffer is dropped."""
+        key = tuple([slice(s, s + e) for s, e in zip(starts, extents, strict=True)])
+        for s, e, n in zip(starts, extents, self.a.shape, strict=True):
+            if s < 0 or s + e > n:
+                if not self.guarded:
+                    self._outside(starts, "writes")
+                inner, outer = self._overlap(starts, extents)
+                self.a[inner] = np.broadcast_to(values, extents)[outer]
+                return
+        self.a[key] = values
+        if self.valid is not None:
+            self.valid[key] = True
+
+    def _partial(self, starts: tuple[int, ...], extents: tuple[int, ...]) -> Array:
+        if not self.guarded:
+            self._outside(starts, "reads")
+        inner, outer = self._overlap(starts, extents)
+        values = np.full(extents, self.fallback, self.a.dtype)
+        values[outer] = self.a[inner]
+        return values
+
+    def _overlap(self, starts: Any, extents: Any) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        inner, outer = [], []
+        for s, e, n in zip(starts, extents, self.a.shape, strict=True):
+            low, high = min(max(s, 0), n), max(min(s + e, n), 0)
+            high = max(high, low)
+            inner.append(slice(low, high))
+            outer.append(slice(min(max(low - s, 0), e), min(max(low - s, 0), e) + high - low))
+        return tuple(inner), tuple(outer)
+
+    def _clipped(self, mask: Mask, index: tuple[Any, ...], what: str) -> tuple[tuple[Any, ...], Any]:
+        inside: Any = None
+        clipped = []
+        for i, n in zip(index, self.a.shape, strict=True):
+            i = np.asarray(i)
+            if i.size and (i.min() < 0 or i.max() >= n):
+                here = (i >= 0) & (i < n)
+                inside = here if inside is None else inside & here
+                i = np.clip(i, 0, max(n - 1, 0))
+            clipped.append(i)
+        if inside is not None and not self.guarded:
+            bad = ~inside if mask is True else np.logical_and(mask, ~inside)
+            if bad.any():
+                lane = tuple(int(k[0]) for k in np.nonzero(np.atleast_1d(bad)))
+                where = tuple(int(np.broadcast_to(i, np.shape(bad))[lane] if np.ndim(bad) else i) for i in index)
+                self._outside(where, what)
+        return tuple(clipped), inside
+
+    def _outside(self, index: Any, what: str) -> Any:
+        if self.guarded:
+            return self.fallback
+        raise MemoryAccessError(f"{what} {self.name}{[int(i) for i in index]}, outside of shape {list(self.a.shape)}")
+
+    def _unwritten(self, index: Any) -> MemoryAccessError:
+        first = [int(np.ravel(i)[0]) for i in index]
+        return MemoryAccessError(f"reads shared memory {self.name}{first} (or its neighbours) before it was written")
+
+
+class Registers:
+    """A ``local`` buffer: one small array in every lane, kept once as long as all lanes hold the same."""
+
+    __slots__ = ("a", "lanes", "name", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], lanes: tuple[int, ...], name: str):
+        self.a = np.zeros((1,) * len(lanes) + shape, dtype)
+        self.lanes = lanes
+        self.shape = shape
+        self.name = name
+
+    def get(self, *index: Any) -> Any:
+        """The element of every lane; one number where all lanes hold the same."""
+        if any(isinstance(i, np.ndarray) for i in index):
+            self._spread()
+            return self.a[(*self._lane_index(), *np.broadcast_arrays(*(np.asarray(i) for i in index)))]
+        self._check(index)
+        value = self.a[(..., *index)]
+        if value.size == 1 and self.a.size == math.prod(self.shape):
+            one = value.reshape(())[()]
+            return one.item() if one.dtype.kind in "iub" else one
+        return value.copy()
+
+    def put(self, value: Any, mask: Mask, *index: Any) -> None:
+        """Store in the lanes of the mask."""
+        value = converted(value, self.a.dtype)
+        if any(isinstance(i, np.ndarray) for i in index):
+            self._spread()
+            key = (*self._lane_index(), *(np.broadcast_to(i, self.lanes) for i in index))
+            old = self.a[key]
+            self.a[key] = value if mask is True else np.where(mask, value, old)
+            return
+        self._check(index)
+        if np.ndim(value) or mask is not True:
+            self._spread()
+        if mask is True:
+            self.a[(..., *index)] = value
+        else:
+            part = self.a[(..., *index)]
+            self.a[(..., *index)] = np.where(mask, value, part)
+
+    def fill(self, values: Any) -> None:
+        """Store the same array in every lane."""
+        self.a[...] = values
+
+    def _check(self, index: tuple[Any, ...]) -> None:
+        for i, n in zip(index, self.shape, strict=True):
+            if not 0 <= i < n:
+                raise MemoryAccessError(f"accesses {self.name}{[int(k) for k in index]}, outside of {list(self.shape)}")
+
+    def _spread(self) -> None:
+        wide = (*self.lanes, *self.shape)
+        if self.a.shape != wide:
+            self.a = np.broadcast_to(self.a, wide).copy()
+
+    def _lane_index(self) -> list[Any]:
+        rank = len(self.lanes)
+        return [np.arange(n).reshape((-1,) + (1,) * (rank - 1 - d)) for d, n in enumerate(self.lanes)]

@@ -1,0 +1,88 @@
+"""T.Parallel loop nests as lines of Python: every iteration at once, one axis of an array to a loop.
+
+In: the outermost loop and its place. Out: its statements, once, over all iterations, and the time that they take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tvm import tirx
+
+from tltrace_nb.core.ir import Expr, walk
+from tltrace_nb.simulator.expressions import Place
+from tltrace_nb.simulator.uniformity import PARALLEL
+
+if TYPE_CHECKING:
+    from tltrace_nb.simulator.program import Writer
+
+
+class Nests:
+    """The parallel loops of a program's writer."""
+
+    def __init__(self, writer: Writer):
+        self._w = writer
+        self._nests = 0
+
+    def __call__(self, loop: Any, place: Place) -> None:
+        """A nest of T.Parallel loops, all its iterations at once."""
+        w = self._w
+        if place.grid:
+            self._axis(loop, place)
+            return
+        self._nests += 1
+        rank = _depth(loop)
+        inner = replace(place, grid=(None,) * rank, masks=(), nest=str(self._nests), loop=-1)
+        held = w.nest_registers(loop)
+
+        def write() -> None:
+            extents = _extents(loop, rank)
+            for d in range(rank):
+                w.line(f"n{inner.nest}_{d} = 1")
+            for buffer in held:
+                lanes = "".join(f"{w.expressions(e, place)}, " for e in extents)
+                w.line(f"{w.buffer(buffer, loop)} = {w.registers_text(buffer, f'({lanes})')}")
+            w.nest_tally.take()
+            self._axis(loop, inner)
+            work = w.nest_tally.take()
+            count = w.tiles.count(extents, place)
+            w.line(f"yield c.lanes({w.constant(work)}, {count})")
+
+        w.tiles.together(place, write)
+        w.tally.take()
+
+    def _axis(self, loop: Any, place: Place) -> None:
+        w = self._w
+        d = next(i for i, v in enumerate(place.grid) if v is None)
+        rank = len(place.grid)
+        size = f"n{place.nest}_{d}"
+        start = w.assign(w.expressions(loop.min, place))
+        w.line(f"{size} = {w.expressions(loop.extent, place)}")
+        w.line(f"{w.define(loop.loop_var)} = axis({size}, {d}, {rank}, {start})")
+        w.starts[loop.loop_var] = start
+        if isinstance(loop.extent, tirx.IntImm):
+            w.extents[loop.loop_var] = int(loop.extent)
+        grid = (*place.grid[:d], loop.loop_var, *place.grid[d + 1 :])
+        w.line(f"if {size} > 0:")
+        w.statements.body(loop.body, replace(place, grid=grid))
+        w.line(f"{size} = 1")
+
+
+def _depth(loop: Any) -> int:
+    """The most parallel loops inside one another, this one counted."""
+    here = int(isinstance(loop, tirx.For) and loop.kind == PARALLEL)
+    deepest = 0
+    for statement, above in walk(loop.body):
+        if isinstance(statement, tirx.For) and statement.kind == PARALLEL:
+            deepest = max(deepest, 1 + sum(isinstance(a, tirx.For) and a.kind == PARALLEL for a in above))
+    return here + deepest
+
+
+def _extents(loop: Any, rank: int) -> list[Expr]:
+    """Their extents, along the first way down."""
+    found = [loop.extent]
+    for statement, _ in walk(loop.body):
+        if isinstance(statement, tirx.For) and statement.kind == PARALLEL and len(found) < rank:
+            found.append(statement.extent)
+    return found

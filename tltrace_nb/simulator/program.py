@@ -1,0 +1,352 @@
+"""One launch, compiled: a Python generator function that every strand of every CTA runs.
+
+In: the launch of a scheduled, recording PrimFunc, and the GPU. Out: :class:`Program`: the function, the buffers that it
+asks its strand for, and which threads form a strand. Compiling is also the check of what is supported: it goes over the
+whole body, so :class:`~tltrace_nb.simulator.errors.UnsupportedError` comes before the first CTA runs.
+
+A strand is a set of threads that go the same way wherever they wait: the warp groups of a specialised kernel, and all
+threads of a plain one. It is found from the conditions on thread indices around everything that waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+from tvm.ir import structural_equal
+
+from tltrace_nb.core.ir import Expr, Stmt, op_name, post_order_visit, walk
+from tltrace_nb.core.reach import LaunchShape
+from tltrace_nb.simulator import tiles, values
+from tltrace_nb.simulator.costing import Tally
+from tltrace_nb.simulator.costs import Unit
+from tltrace_nb.simulator.errors import UnsupportedError
+from tltrace_nb.simulator.expressions import Expressions, Place
+from tltrace_nb.simulator.machine import Gpu
+from tltrace_nb.simulator.memory import Registers, dtype_of
+from tltrace_nb.simulator.nests import Nests
+from tltrace_nb.simulator.requests import Meet, Wait
+from tltrace_nb.simulator.statements import Statements, ends_with_return
+from tltrace_nb.simulator.strands import Strands, accesses
+from tltrace_nb.simulator.tileops import TileOperators
+from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
+
+BARRIER_SCOPES = ("shared.barrier", "shared.cluster_barrier")
+_IDENTITIES: dict[str, Callable[[Any], str]] = {
+    "sum": lambda _: "0",
+    "max": lambda t: "float('-inf')" if t.kind not in "iu" else str(np.iinfo(t).min),
+    "min": lambda t: "float('inf')" if t.kind not in "iu" else str(np.iinfo(t).max),
+}
+_NAMES: dict[str, Any] = {
+    "np": np,
+    "Meet": Meet,
+    "Wait": Wait,
+    "Registers": Registers,
+    **{n: f for module in (values, tiles) for n, f in vars(module).items() if callable(f) and n[0] != "_"},
+}
+
+
+@dataclass(frozen=True)
+class BufferUse:
+    """A buffer that the program asks its strand for: view number ``number`` of the storage of ``data``."""
+
+    number: int
+    buffer: Any
+    scope: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled launch. ``strands`` are the linear ids of each strand's threads, ascending."""
+
+    run: Callable[[Any], Iterator[Any]]
+    source: str
+    shape: LaunchShape
+    strands: tuple[tuple[int, ...], ...]
+    buffers: tuple[BufferUse, ...]
+    barriers: tuple[BufferUse, ...]
+    scalars: tuple[Any, ...]
+    private: frozenset[Any]
+
+
+def compile_launch(
+    name: str, shape: LaunchShape, gpu: Gpu, needed: Callable[[Any], bool], annotations: Any, parameters: Sequence[Any]
+) -> Program:
+    """Compile a launch. ``needed`` tells which buffers' contents matter, ``parameters`` are the kernel's buffers.
+
+    Raises ``UnsupportedError`` naming the kernel and what it uses.
+    """
+    return Writer(name, shape, gpu, needed, annotations, parameters).program()
+
+
+class Writer:
+    """The text of a program while it is made, and what its parts ask each other."""
+
+    def __init__(
+        self,
+        name: str,
+        shape: LaunchShape,
+        gpu: Gpu,
+        needed: Callable[[Any], bool],
+        annotations: Any,
+        parameters: Sequence[Any],
+    ):
+        self.gpu = gpu
+        self.needed = needed
+        self.varying = Varying(shape)
+        self.tally, self.nest_tally = Tally(), Tally()
+        self.starts: dict[Any, str] = {}
+        self.extents: dict[Any, int] = {}
+        self.combiner = ""
+        self.thread_loops: dict[Any, str] = {}
+        self.expressions = Expressions(self)
+        self.statements = Statements(self)
+        self.tiles = TileOperators(self)
+        self.nests = Nests(self)
+        self._name, self._shape, self._annotations = name, shape, annotations
+        self._lines: list[str] = []
+        self._depth = 1
+        self._numbers = 0
+        self._variables: dict[Any, str] = {}
+        self._buffers: dict[Any, BufferUse] = {}
+        self._constants: dict[str, Any] = {}
+        self._scalars: list[Any] = []
+        self._held: list[tuple[Any, list[Expr]]] = []
+        self._parameters = {buffer.data: buffer for buffer in parameters}
+        self.strands = Strands(shape, self._evaluate)
+        self.varying = Varying(shape, self.strands.is_split)
+
+    def program(self) -> Program:
+        """Write the whole launch."""
+        shape = self._shape
+        for axis, var in zip("xyz", shape.block_vars, strict=True):
+            if isinstance(var, tirx.Var):
+                self._variables[var] = f"c.block_{axis}"
+        for axis, var, extent in zip("xyz", shape.thread_vars, shape.block, strict=True):
+            if isinstance(var, tirx.Var):
+                self._variables[var] = f"t{axis}" if extent > 1 else "0"
+        returns = any(op_name(s).endswith("thread_return") for s, _ in walk(shape.body))
+        place = Place(masks=("alive",) if returns else (), strands=tuple(range(len(self.strands.ids))))
+        self.statements(shape.body, place)
+        head = ["def run(c):", *(f"    t{axis} = c.threads_{axis}" for axis in "xyz"), "    alive = True"]
+        uses = list(self._buffers.values())
+        for use in uses:
+            if use.scope in LOCAL_SCOPES:
+                head.append(f"    b{use.number} = {self.registers_text(use.buffer, '(c.n, )')}")
+            elif use.scope in BARRIER_SCOPES:
+                head.append(f"    b{use.number} = c.barriers({use.number})")
+            else:
+                head.append(f"    b{use.number} = c.view({use.number})")
+        head += [f"    s{i} = c.scalars[{i}]" for i in range(len(self._scalars))]
+        source = "\n".join([*head, *self._lines, "    return", "    yield"])
+        namespace = {**_NAMES, **self._constants}
+        exec(compile(source, f"<virtual GPU: {self._name}>", "exec"), namespace)
+        memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES))
+        barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
+        run: Callable[[Any], Iterator[Any]] = namespace["run"]
+        scalars = tuple(self._scalars)
+        return Program(run, source, shape, self.strands.ids, memory, barriers, scalars, self.strands.private())
+
+    # ---- text
+
+    @property
+    def length(self) -> int:
+        """Lines so far."""
+        return len(self._lines)
+
+    def line(self, text: str) -> None:
+        """Append a line."""
+        self._lines.append("    " * self._depth + text)
+
+    @contextlib.contextmanager
+    def indented(self) -> Iterator[None]:
+        """Lines within are one level deeper."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def number(self) -> int:
+        """A fresh number."""
+        self._numbers += 1
+        return self._numbers
+
+    def temporary(self) -> str:
+        """A fresh name."""
+        return f"x{self.number()}"
+
+    def assign(self, text: str) -> str:
+        """Evaluate now, under a fresh name."""
+        name = self.temporary()
+        self.line(f"{name} = {text}")
+        return name
+
+    def constant(self, work: dict[tuple[Unit, str], float]) -> str:
+        """A name for counted work."""
+        name = f"k{self.number()}"
+        self._constants[name] = tuple(work.items())
+        return name
+
+    def dtype(self, name: str, node: Any) -> str:
+        """A name for a NumPy type."""
+        found = dtype_of(name)
+        if found is None:
+            raise self.unsupported(f"values of the type {name}", node)
+        key = f"d_{name}".replace("[", "_").replace("]", "_")
+        self._constants[key] = found
+        return key
+
+    def unsupported(self, what: str, node: Any) -> UnsupportedError:
+        """The error that names what and where."""
+        text = " ".join(str(node).split())
+        text = text if len(text) < 200 else f"{text[:197]}..."
+        return UnsupportedError(f"kernel {self._name}: the virtual GPU does not know {what}: {text}")
+
+    # ---- names
+
+    def define(self, var: Any) -> str:
+        """A variable's name, where it gets its value."""
+        if var not in self._variables:
+            self._variables[var] = f"v{self.number()}"
+        return self._variables[var]
+
+    def variable(self, var: Any) -> str:
+        """A variable's name, where it is used."""
+        if var not in self._variables:
+            self._variables[var] = f"s{len(self._scalars)}"
+            self._scalars.append(var)
+        return self._variables[var]
+
+    def buffer(self, buffer: Any, node: Any) -> str:
+        """A buffer's name."""
+        if buffer not in self._buffers:
+            scope = str(buffer.scope())
+            if scope not in ("global", "shared", "shared.dyn", "local.fragment", "local.reducer", *LOCAL_SCOPES,
+                             *BARRIER_SCOPES):  # fmt: skip
+                raise self.unsupported(f"memory of the scope {scope}", node)
+            if scope not in BARRIER_SCOPES:
+                self.dtype(str(buffer.dtype), node)
+            self._buffers[buffer] = BufferUse(len(self._buffers), buffer, scope)
+        return f"b{self._buffers[buffer].number}"
+
+    def barriers(self, buffer: Any, node: Any) -> str:
+        """A barrier buffer's name."""
+        return self.buffer(buffer, node)
+
+    def parameter(self, data: Any, node: Any) -> Any:
+        """The kernel's parameter with this data."""
+        if data not in self._parameters:
+            raise self.unsupported("a pointer that is no parameter's", node)
+        return self._parameters[data]
+
+    def registers_text(self, buffer: Any, lanes: str) -> str:
+        """What makes a ``local`` buffer."""
+        shape = tuple(int(e) for e in buffer.shape)
+        return f"Registers({shape!r}, {self.dtype(str(buffer.dtype), buffer)}, {lanes}, {str(buffer.name)!r})"
+
+    # ---- facts
+
+    def same(self, e: Expr, place: Place) -> str:
+        """An operand on which all threads that come here agree."""
+        text = self.expressions(e, place)
+        return f"uniform({text})" if self.varying(e) else text
+
+    def item_bytes(self, buffer: Any) -> int:
+        """Bytes of one element."""
+        found = dtype_of(str(buffer.dtype))
+        return 1 if found is None else found.itemsize
+
+    def count_access(self, buffer: Any, way: str, indices: Any = None) -> None:
+        """Count one element's load or store; with ``indices``, of an element that the thread may have in hand."""
+        scope = str(buffer.scope())
+        if scope == "global":
+            if indices is not None and self._in_hand(buffer, way, list(indices)):
+                return
+            self.tally.add(Unit.GLOBAL, self.item_bytes(buffer), way)
+        elif scope.startswith("shared"):
+            self.tally.add(Unit.SHARED, self.item_bytes(buffer))
+
+    def _in_hand(self, buffer: Any, way: str, indices: list[Expr]) -> bool:
+        """Whether a load finds in a register what the same thread loaded or stored before, as a compiler sees to."""
+        element = (buffer.data, indices)
+        known = any(
+            data.same_as(buffer.data) and all(map(structural_equal, others, indices)) for data, others in self._held
+        )
+        if way == "store":
+            self._held = [(data, others) for data, others in self._held if not data.same_as(buffer.data)]
+        if way == "store" or not known:
+            self._held.append(element)
+        return known and way != "store"
+
+    def thread_axes(self, variables: Any) -> list[str]:
+        """The axes of these thread indices, x, y, z."""
+        by_name = dict(zip(self._shape.thread_vars, "xyz", strict=True))
+        names = {v: by_name[v] for v in variables if v in by_name}
+        return [names.get(v) or self.thread_loops.get(v, "x") for v in variables]
+
+    def block_shape(self) -> tuple[int, int, int]:
+        """The block's extents, z, y, x."""
+        x, y, z = self._shape.block
+        return z, y, x
+
+    def returns(self, s: Stmt) -> bool:
+        """Whether a branch always leaves the kernel."""
+        return ends_with_return(s)
+
+    def has_side_effects(self, e: Expr) -> bool:
+        """Whether a value may not be skipped."""
+        found: list[str] = []
+        post_order_visit(e, lambda n: found.append(str(n.op.name)) if isinstance(n, tirx.Call) else None)
+        return any("atomic" in name for name in found)
+
+    def nest_registers(self, loop: Any) -> list[Any]:
+        """The ``local`` buffers that a parallel loop nest writes: each of its iterations has its own."""
+        held = {
+            s.buffer.data: s.buffer
+            for s, _ in walk(loop.body)
+            if isinstance(s, tirx.BufferStore) and str(s.buffer.scope()) in LOCAL_SCOPES
+        }
+        if held:
+            inside = accesses(loop)
+            for data, buffer in held.items():
+                if accesses(self._shape.body).count(data) != inside.count(data):
+                    raise self.unsupported(f"{buffer.name} being written in T.Parallel and used outside of it", loop)
+        return list(held.values())
+
+    def reducer_op(self, buffer: Any, node: Any) -> str:
+        """How a reducer combines: add, max, min."""
+        return {"sum": "add"}.get(kind := self._reducer_kind(buffer, node), kind)
+
+    def identity(self, buffer: Any, node: Any) -> str:
+        """The text of the value that a reducer starts from."""
+        return _IDENTITIES[self._reducer_kind(buffer, node)](dtype_of(str(buffer.dtype)))
+
+    def _reducer_kind(self, buffer: Any, node: Any) -> str:
+        info = dict(self._annotations.get("reducer_info_v2", {}) or {})
+        given = info.get(buffer.data)
+        text = str(given["op"] if given is not None and "op" in given else given)
+        for kind in _IDENTITIES:
+            if kind in text:
+                return kind
+        raise self.unsupported(f"the reducer {text}", node)
+
+    def _evaluate(self, e: Expr, names: dict[Any, str], scope: dict[str, Any]) -> Any:
+        """An expression's value now, while nothing runs."""
+        kept, self._variables = self._variables, names
+        lines, self._lines = self._lines, []
+        try:
+            text = self.expressions(e, Place())
+            before = "\n".join(line.removeprefix("    ") for line in self._lines)
+            known = {**_NAMES, **self._constants, **scope}
+            exec(f"{before}\nanswer = {text}", known)
+        except UnsupportedError:
+            return None
+        finally:
+            self._variables, self._lines = kept, lines
+            self.tally.take()
+        return known["answer"]

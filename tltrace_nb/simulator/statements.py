@@ -1,0 +1,343 @@
+"""TIR statements as the body of a Python generator: one strand's way through the kernel.
+
+In: a statement and its :class:`~tltrace_nb.simulator.expressions.Place`. Out: lines of Python. What takes time or waits
+is a ``yield``; conditions on which lanes differ become masks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tvm import tirx
+
+from tltrace_nb.core.device import ENTER, LEAVE, RECORD
+from tltrace_nb.core.ir import Stmt, buffer_loads, flatten, op_name, post_order_visit, uses, walk
+from tltrace_nb.simulator.costs import Unit
+from tltrace_nb.simulator.expressions import Place
+from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, PARALLEL
+
+if TYPE_CHECKING:
+    from tltrace_nb.simulator.program import Writer
+
+_SILENT_ATTRIBUTES = (
+    "kWarpSpecializationScope", "tl.assume", "thread_extent", "warp_specialize", "threadblock_swizzle_pattern",
+    "tl.assume_requires_runtime_check", "pragma_unroll_explicit", "async_scope", "tl.ws_op_id", "reduce_scope",
+    "kCustomWarpSpecialization", "tl.min_blocks_per_sm",
+)  # fmt: skip
+
+
+class Statements:
+    """The statement part of a program's writer."""
+
+    def __init__(self, writer: Writer):
+        self._w = writer
+
+    def __call__(self, statement: Stmt, place: Place) -> Place:
+        """Write a statement; gives the place for what follows, from which strands may be gone."""
+        w = self._w
+        s: Any = statement
+        if isinstance(s, (tirx.Bind, tirx.BufferStore)):
+            self._meet(s, place)
+        match s:
+            case tirx.SeqStmt():
+                for inner in s.seq:
+                    place = self(inner, place)
+            case tirx.SBlockRealize():
+                return self(s.block, place)
+            case tirx.SBlock():
+                if s.match_buffers or s.iter_vars:
+                    raise w.unsupported("blocks with iteration variables or matched buffers", s)
+                return self(s.body, place)
+            case tirx.AttrStmt():
+                if s.attr_key == "reduce_scope":
+                    w.combiner = type(s.node.result[0]).__name__
+                if s.attr_key not in _SILENT_ATTRIBUTES and not s.attr_key.startswith("pragma"):
+                    raise w.unsupported(f"the attribute {s.attr_key}", s)
+                return self(s.body, place)
+            case tirx.Bind():
+                if str(s.var.dtype) == "handle":
+                    raise w.unsupported("pointers in variables", s)
+                value = w.expressions(s.value, place)
+                copied = value.startswith("sliced(") or isinstance(s.value, tirx.BufferLoad)
+                w.line(f"{w.define(s.var)} = {f'np.array({value})[()]' if copied and place.grid else value}")
+            case tirx.BufferStore():
+                self._store(s, place)
+            case tirx.IfThenElse():
+                return self._branch(s, place)
+            case tirx.For():
+                self._loop(s, place)
+            case tirx.While():
+                self._while(s, place)
+            case tirx.AssertStmt():
+                w.line(f"c.check({w.expressions(s.condition, place)}, {str(s.message)!r})")
+            case tirx.Evaluate():
+                return self._evaluate(s, place)
+            case _ if type(s).__name__ in ("AllocBuffer", "DeclBuffer"):
+                pass
+            case _:
+                raise w.unsupported(f"statements of the kind {type(s).__name__}", s)
+        return place
+
+    def body(self, statement: Stmt, place: Place) -> Place:
+        """The same, as an indented block that is never empty."""
+        with self._w.indented():
+            before = self._w.length
+            place = self(statement, place)
+            if self._w.length == before:
+                self._w.line("pass")
+        return place
+
+    def spend(self, place: Place) -> None:
+        """Let the time pass that the statements since the last call take."""
+        w = self._w
+        work = w.tally.take()
+        if place.grid or not work:
+            for (unit, kind), amount in work.items():
+                w.nest_tally.add(unit, amount, kind)
+            return
+        if any(unit in (Unit.GLOBAL, Unit.SHARED) for unit, _ in work):
+            w.line(f"yield c.lanes({w.constant(work)}, c.n)")
+        else:
+            w.line(f"c.t += {max(2.0, 4.0 * sum(work.values()))!r}")
+
+    # ---- kinds
+
+    def _meet(self, s: Any, place: Place) -> None:
+        """Let strands that go the same way meet before shared memory, where TileLang will synchronise them."""
+        together = len(place.strands) > 1 and not place.grid and place.masks in ((), ("alive",))
+        if together and any(str(b.scope()).startswith("shared") for b in buffers_of(s)):
+            self._w.line(f"yield Meet({self._w.number()}, {place.strands!r})")
+
+    def _store(self, s: Any, place: Place) -> None:
+        w = self._w
+        if not w.needed(s.buffer):
+            w.expressions(s.value, place) if not w.has_side_effects(s.value) else None
+            w.count_access(s.buffer, "store", None if place.grid else s.indices)
+            self.spend(place)
+            return
+        scope = str(s.buffer.scope())
+        name = w.buffer(s.buffer, s)
+        value = w.expressions(s.value, place)
+        if scope in LOCAL_SCOPES:
+            w.line(f"{name}.put({value}, {place.mask}, {w.expressions.index(s.indices, place)})")
+            self.spend(place)
+            return
+        w.count_access(s.buffer, "store", None if place.grid else s.indices)
+        if place.grid and not place.masks:
+            self._check_conflict(s, place)
+        varies = any(w.varying(i) for i in s.indices)
+        parts = w.expressions.parts(s.indices, place)
+        if place.grid and parts is not None:
+            shape = w.expressions.shape(place)
+            w.line(f"put_sliced({name}, {value}, {place.mask}, {parts}, {len(place.grid)}, {shape})")
+        elif not varies and not w.varying(s.value) and place.mask == "True":
+            w.line(f"{name}.put({value}, {w.expressions.index(s.indices, place)})")
+        else:
+            w.line(f"{name}.scatter({value}, {place.mask}, {w.expressions.index(s.indices, place)})")
+        self.spend(place)
+
+    def _check_conflict(self, s: Any, place: Place) -> None:
+        """Refuse an update of one element by several iterations of T.Parallel: on a card they race."""
+        used = [v for index in s.indices for v in variables(index)]
+        loops = (v for v in place.grid if v is not None and self._w.extents.get(v) != 1)
+        if all(v in used for v in loops):
+            return
+        if any(b.data.same_as(s.buffer.data) for b in buffers_of(s.value)):
+            raise self._w.unsupported("iterations of T.Parallel that update the same element", s)
+
+    def _branch(self, s: Any, place: Place) -> Place:
+        w = self._w
+        split = None if place.grid else w.strands.split(s.condition)
+        if split is not None and w.strands.is_split(s):
+            return self._roles(s, place, split)
+        asked = w.assign(w.expressions(s.condition, place))
+        self.spend(place)
+        if not w.varying(s.condition):
+            w.line(f"if {asked}:")
+            self.body(s.then_case, place)
+            if s.else_case is not None:
+                w.line("else:")
+                self.body(s.else_case, place)
+            return place
+        if w.strands.waits(s):
+            w.line(f"if agreed({asked}):")
+            self.body(s.then_case, place)
+            if s.else_case is not None:
+                w.line("else:")
+                self.body(s.else_case, place)
+            return place
+        for case, test in ((s.then_case, "both"), (s.else_case, "without")):
+            if case is None:
+                continue
+            mask = w.assign(f"{test}({place.mask}, {asked})")
+            w.line(f"if {mask} is not False:")
+            self.body(case, place.under(mask))
+        return place
+
+    def _roles(self, s: Any, place: Place, truth: tuple[bool, ...]) -> Place:
+        """A branch that sends whole strands one way or the other."""
+        w = self._w
+        left = place.strands
+        word = "if"
+        for case, wanted in ((s.then_case, True), (s.else_case, False)):
+            going = tuple(i for i in place.strands if truth[i] is wanted)
+            if case is None or not going:
+                continue
+            w.line(f"{word} c.index in {going!r}:")
+            self.body(case, replace(place, strands=going))
+            if w.returns(case):
+                left = tuple(i for i in left if i not in going)
+            word = "elif"
+        return replace(place, strands=left or place.strands)
+
+    def _loop(self, s: Any, place: Place) -> None:
+        w = self._w
+        if s.kind == PARALLEL and s.thread_binding is None:
+            w.nests(s, place)
+            return
+        if s.thread_binding is not None:
+            w.line(f"{w.define(s.loop_var)} = c.thread({str(s.thread_binding.thread_tag)!r})")
+            w.varying.variables.add(s.loop_var)
+            w.thread_loops[s.loop_var] = str(s.thread_binding.thread_tag)[-1]
+            self(s.body, place)
+            return
+        self._load_ahead(s, place)
+        low, extent = w.expressions(s.min, place), w.expressions(s.extent, place)
+        step = 1 if s.step is None else w.expressions(s.step, place)
+        name = w.define(s.loop_var)
+        inner = replace(place, loop=-1)
+        if w.varying(s.extent) or w.varying(s.min):
+            count, first = w.assign(extent), w.assign(low)
+            turn, mask = w.temporary(), w.temporary()
+            w.line(f"{mask} = {place.mask}")
+            w.line(f"for {turn} in range(int(np.max({count}))):")
+            with w.indented():
+                w.line(f"{mask} = both({mask}, {turn} < {count})")
+                w.line(f"if {mask} is False: break")
+                w.line(f"{name} = {first} + {turn} * {step}")
+                self(s.body, replace(place.under(mask), loop=len(place.masks)))
+            return
+        if w.varying.breaks(s.body):
+            mask = w.assign(place.mask)
+            inner = replace(place.under(mask), loop=len(place.masks))
+        bounds = f"{extent}" if low == "0" and step == 1 else f"{low}, {low} + {extent} * {step}, {step}"
+        w.line(f"for {name} in range({bounds}):")
+        if inner.loop >= 0:
+            with w.indented():
+                w.line(f"if {inner.mask} is False: break")
+        self.body(s.body, inner)
+
+    def _load_ahead(self, loop: Any, place: Place) -> None:
+        """Count once, before a loop, what it loads from places that it neither moves nor writes, as a compiler does."""
+        if place.grid:
+            return
+        inside = [statement for statement, _ in walk(loop)]
+        own = [s.loop_var for s in inside if isinstance(s, tirx.For)] + [
+            s.var for s in inside if isinstance(s, tirx.Bind)
+        ]
+        stored = {s.buffer.data for s in inside if isinstance(s, tirx.BufferStore)}
+        for statement in inside:
+            if not isinstance(statement, (tirx.BufferStore, tirx.Bind)):
+                continue
+            for load in buffer_loads(statement.value):
+                if load.buffer.data not in stored and not any(uses(index, own) for index in load.indices):
+                    self._w.count_access(load.buffer, "load", load.indices)
+        self.spend(place)
+
+    def _while(self, s: Any, place: Place) -> None:
+        w = self._w
+        by_lane = w.varying(s.condition) or w.varying.breaks(s.body)
+        mask = w.assign(place.mask) if by_lane else ""
+        inner = replace(place.under(mask), loop=len(place.masks)) if by_lane else replace(place, loop=-1)
+        w.line("while True:")
+        with w.indented():
+            w.line("c.step()")
+            asked = w.expressions(s.condition, inner)
+            if by_lane:
+                w.line(f"{mask} = both({mask}, {asked})")
+                w.line(f"if {mask} is False: break")
+            else:
+                w.line(f"if not {asked}: break")
+            self.spend(inner)
+            self(s.body, inner)
+
+    def _evaluate(self, s: Any, place: Place) -> Place:
+        w = self._w
+        if not isinstance(s.value, tirx.Call):
+            return place
+        name = op_name(s)
+        if name.startswith("__tlt_"):
+            self._recording(name, s.value, place)
+            return place
+        name = name.removeprefix("tirx.").removeprefix("tl.")
+        if name == "thread_return":
+            self._leave_lanes(place, None)
+            return place
+        if name in ("loop_break", "break_loop", "continue_loop"):
+            if name == "continue_loop":
+                raise w.unsupported("continue", s)
+            if place.loop < 0:
+                w.line("break")
+            else:
+                self._leave_lanes(place, place.loop)
+            return place
+        w.tiles.operator("call_extern" if "extern" in str(s.value.op.name) else name, s.value, place)
+        return place
+
+    def _leave_lanes(self, place: Place, loop: int | None) -> None:
+        """The active lanes leave the loop whose mask is at that depth, or the kernel."""
+        w = self._w
+        gone = w.assign(place.mask)
+        for mask in place.masks[loop or 0 :]:
+            w.line(f"{mask} = without({mask}, {gone})")
+        if loop is None:
+            w.line("if alive is False: return")
+
+    def _recording(self, name: str, call: Any, place: Place) -> None:
+        w = self._w
+        args = call.args
+        if name == ENTER:
+            row, writer = (w.expressions(a, place) for a in args[3:5])
+            ring = bool(args[7].value)
+            w.line(f"c.recorder.enter(c, {row}, {writer}, {int(args[6])}, {ring})")
+        elif name == LEAVE:
+            w.line(f"c.recorder.leave(c, {place.mask})")
+        elif name.startswith(RECORD):
+            ring = "_ring" in name
+            rest = args[6 if ring else 5 :]
+            mine = w.expressions(rest[0], place) if len(rest) else "True"
+            bits = w.dtype(str(args[4].dtype), call)
+            beside = name.endswith("_beside")
+            payload = w.expressions(args[4], place)
+            w.tally.take()
+            w.line(f"c.recorder.record(c, {int(args[3])}, {payload}, {bits}, {mine}, {place.mask}, {beside})")
+        else:
+            raise w.unsupported(f"the function {name}", call)
+        w.tally.take()
+
+
+def buffers_of(s: Stmt) -> list[Any]:
+    """The buffers that a statement loads and stores."""
+    found: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, (tirx.BufferLoad, tirx.BufferStore)):
+            found.append(node.buffer)
+
+    post_order_visit(s, visit)
+    return found
+
+
+def variables(e: Any) -> list[Any]:
+    """The variables of an expression."""
+    found: list[Any] = []
+    if not isinstance(e, (int, float)):
+        post_order_visit(e, lambda node: found.append(node) if isinstance(node, tirx.Var) else None)
+    return found
+
+
+def ends_with_return(s: Stmt) -> bool:
+    """Whether a branch always leaves the kernel."""
+    steps = flatten(s)
+    return bool(steps) and op_name(steps[-1]).endswith("thread_return")

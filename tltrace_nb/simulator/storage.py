@@ -1,0 +1,155 @@
+"""The memory of one CTA, made when it starts: shared memory, fragments, barriers.
+
+In: a program's buffers and the arrays of the kernel's parameters. Out: a function that makes CTAs for the engine.
+Buffers of the same data are views of one storage, as ``T.reshape`` and ``T.view`` make them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+from tvm.arith import Analyzer
+
+from tltrace_nb.core.ir import substitute
+from tltrace_nb.simulator.barriers import Mbarrier
+from tltrace_nb.simulator.engine import Engine
+from tltrace_nb.simulator.errors import UnsupportedError
+from tltrace_nb.simulator.memory import Array, View, dtype_of
+from tltrace_nb.simulator.program import BufferUse, Program
+from tltrace_nb.simulator.strand import Cta, Strand
+
+Lanes = tuple[Array, Array, Array, Array]
+
+
+def number(e: Any, scalars: dict[Any, int]) -> int:
+    """An integer expression's value, given those of its variables; ``ValueError`` if one is missing."""
+    if isinstance(e, (int, tirx.IntImm)):
+        return int(e)
+    known = {v: tirx.const(n, str(v.dtype)) for v, n in scalars.items()}
+    value = Analyzer().simplify(substitute(e, known))
+    if not isinstance(value, tirx.IntImm):
+        raise ValueError(f"the extent {e} does not follow from the inputs")
+    return int(value)
+
+
+class Layout:
+    """What is the same in all CTAs of a launch."""
+
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        arrays: dict[Any, Array],
+        scalars: dict[Any, int],
+        grid: tuple[int, int, int],
+        annotations: dict[str, Any],
+        strict: bool,
+        guarded: bool,
+    ):
+        self.name, self.program, self.grid, self.strict = name, program, grid, strict
+        self.cluster = _cluster(annotations)
+        self._scalars = scalars
+        self._counts = {d: [int(c) for c in counts] for d, counts in annotations.get("barrier_init", {}).items()}
+        fallbacks = {d: float(v) for d, v in dict(annotations.get("safe_value_map", {})).items()}
+        kinds: dict[Any, set[str]] = {}
+        for use in program.buffers:
+            kinds.setdefault(use.buffer.data, set()).add(str(use.buffer.dtype))
+        self._tracked = {d for d, names in kinds.items() if len(names) == 1} if strict else set()
+        self._global: dict[int, View] = {}
+        for use in program.buffers:
+            if use.scope == "global":
+                if use.buffer.data not in arrays:
+                    raise UnsupportedError(f"kernel {name}: the global buffer {use.buffer.name} is no parameter")
+                array = self._as(use, arrays[use.buffer.data])
+                fallback = fallbacks.get(use.buffer.data, 0)
+                self._global[use.number] = View(array, str(use.buffer.name), guarded, None, fallback)
+        self._sizes: dict[Any, int] = {}
+        for use in program.buffers:
+            if use.scope != "global":
+                size = math.prod(self._shape(use.buffer)) * self._dtype(use).itemsize
+                size += number(use.buffer.elem_offset, scalars) * self._dtype(use).itemsize
+                self._sizes[use.buffer.data] = max(size, self._sizes.get(use.buffer.data, 0))
+        x, y, _ = program.shape.block
+        self._lanes: list[Lanes] = []
+        for strand in program.strands:
+            ids = np.array(strand, dtype=np.int32)
+            self._lanes.append((ids, ids % x, ids // x % y, ids // (x * y)))
+        self._uses = {u.number: u for u in (*program.buffers, *program.barriers)}
+        self.values = tuple(scalars[v] if v in scalars else _missing(name, v) for v in program.scalars)
+
+    def make_cta(self, engine: Engine, cta_number: int) -> Cta:
+        """A CTA with memory of its own."""
+        x, y, _ = self.grid
+        block = (cta_number % x, cta_number // x % y, cta_number // (x * y))
+        cx, cy, cz = self.cluster
+        cluster = (block[0] // cx, block[1] // cy, block[2] // cz)
+        rank = block[0] % cx + cx * (block[1] % cy + cy * (block[2] % cz))
+        cta = Cta(self.name, cta_number, block, cluster, rank)
+        store: dict[Any, tuple[Array, Array | None]] = {}
+        barriers: dict[Any, list[Mbarrier]] = {}
+
+        def view(strand: Strand, index: int) -> View:
+            if index in self._global:
+                return self._global[index]
+            use = self._uses[index]
+            data = use.buffer.data
+            own = data in self.program.private and use.scope == "local.fragment"
+            key = (data, strand.index if own else -1)
+            if key not in store:
+                tracked = data in self._tracked and use.scope.startswith("shared")
+                dtype = self._dtype(use)
+                raw = np.zeros(self._sizes[data], np.uint8)
+                store[key] = raw, np.zeros(self._sizes[data] // dtype.itemsize, bool) if tracked else None
+            raw, valid = store[key]
+            return View(self._as(use, raw), str(use.buffer.name), False, self._valid(use, valid))
+
+        def barrier(index: int) -> list[Mbarrier]:
+            use = self._uses[index]
+            data = use.buffer.data
+            if data not in barriers:
+                counts = self._counts.get(data) or [1] * int(use.buffer.shape[0])
+                names = [f"{use.buffer.name}[{i}]" for i in range(len(counts))]
+                barriers[data] = [Mbarrier(n, c, engine.release) for n, c in zip(names, counts, strict=True)]
+            return barriers[data]
+
+        for i, lanes in enumerate(self._lanes):
+            cta.strands.append(Strand(engine, cta, i, lanes, self.values, view, barrier))
+        cta.left = len(cta.strands)
+        return cta
+
+    def _shape(self, buffer: Any) -> tuple[int, ...]:
+        return tuple(number(e, self._scalars) for e in buffer.shape)
+
+    def _dtype(self, use: BufferUse) -> np.dtype[Any]:
+        found = dtype_of(str(use.buffer.dtype))
+        assert found is not None
+        return found
+
+    def _as(self, use: BufferUse, raw: Array) -> Array:
+        """A storage as a buffer sees it."""
+        shape, dtype = self._shape(use.buffer), self._dtype(use)
+        if raw.dtype == dtype and raw.shape == shape:
+            return raw
+        flat = raw.reshape(-1).view(dtype)
+        start = number(use.buffer.elem_offset, self._scalars)
+        return flat[start : start + math.prod(shape)].reshape(shape)
+
+    def _valid(self, use: BufferUse, valid: Array | None) -> Array | None:
+        if valid is None:
+            return None
+        start = number(use.buffer.elem_offset, self._scalars)
+        shape = self._shape(use.buffer)
+        return valid[start : start + math.prod(shape)].reshape(shape)
+
+
+def _cluster(annotations: dict[str, Any]) -> tuple[int, int, int]:
+    x, y, z = (*(int(n) for n in annotations.get("cluster_dims", ())), 1, 1, 1)[:3]
+    return x, y, z
+
+
+def _missing(name: str, variable: Any) -> Callable[[], int]:
+    raise UnsupportedError(f"kernel {name}: {variable.name} is computed on the host, outside of the kernel's launch")

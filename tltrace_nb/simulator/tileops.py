@@ -1,0 +1,302 @@
+"""Operators as lines of Python: tiles, and what leads to barriers and atomics.
+
+In: a call and its place. Out: a call of ``tiles`` for what it does, and a ``yield`` for what it costs. ``OPERATORS``
+below is the list of what is known; anything else is refused before the kernel runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tvm import tirx
+
+from tltrace_nb.core.ir import Expr
+from tltrace_nb.simulator.atomics import Atomics
+from tltrace_nb.simulator.barrierops import BARRIERS, BarrierOperators
+from tltrace_nb.simulator.costs import Unit
+from tltrace_nb.simulator.expressions import Place
+from tltrace_nb.simulator.tiles import REDUCTIONS
+from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
+
+if TYPE_CHECKING:
+    from tltrace_nb.simulator.program import Writer
+
+NOTHING = (
+    "fence_proxy_async", "tma_store_arrive", "tma_store_wait", "set_max_nreg", "no_set_max_nreg", "call_extern",
+    "warpgroup_fence_operand", "annotate_producer_reg_dealloc", "annotate_consumer_reg_alloc", "sync_warp", "pdl_sync",
+    "pdl_trigger", "warpgroup_arrive", "warpgroup_commit_batch",
+)  # fmt: skip
+"""Fences, hints and prints, which change nothing here."""
+
+
+class TileOperators:
+    """The operator part of a program's writer."""
+
+    def __init__(self, writer: Writer):
+        self._w = writer
+        self._barriers = BarrierOperators(writer)
+        self.atomics = Atomics(writer)
+
+    def operator(self, name: str, call: Any, place: Place) -> None:
+        """Write one operator."""
+        if name.startswith("tileop.") and (method := OPERATORS.get(bare := name.removeprefix("tileop."))):
+            getattr(self, method)(bare, call, place)
+        elif name in BARRIERS:
+            self._barriers(name, call, place)
+        elif name.startswith("atomic_") and (text := self.atomics(name, call, place)):
+            self._w.line(text)
+            self._w.statements.spend(place)
+        elif name == "tvm_thread_allreduce":
+            self._reduce_threads(call, place)
+        elif name == "ptx_cp_async":
+            self._copy_by_thread(call, place)
+        elif name == "reducer_update":
+            self._reducer_update(call, place)
+        elif name.startswith("device_assert"):
+            message = str(call.args[1].value) if len(call.args) > 1 else "device_assert"
+            asked = self._w.expressions(call.args[0], place)
+            self._w.line(f"c.check_lanes({asked}, {place.mask}, {message!r})")
+        elif name == "call_extern" and not str(call.args[0].value).startswith("debug_print"):
+            raise self._w.unsupported(f"the function {call.args[0].value}", call)
+        elif name not in NOTHING:
+            raise self._w.unsupported(f"the operation {name}", call)
+
+    # ---- parts of a call
+
+    def box(self, region: Any, place: Place) -> tuple[Any, str, list[Expr]]:
+        """(buffer, text of the box, extents) of a region argument."""
+        w = self._w
+        if isinstance(region, tirx.BufferLoad):
+            load, extents = region, [tirx.IntImm("int32", 1)] * len(region.indices)
+        elif isinstance(region, tirx.Call) and str(region.op.name) == "tl.region":
+            load, extents = region.args[0], list(region.args[2:])
+        else:
+            raise w.unsupported(f"a tile given as {type(region).__name__}", region)
+        if any(w.varying(i) for i in load.indices):
+            raise w.unsupported("a tile whose place depends on the thread", region)
+        starts = w.expressions.index(load.indices, place)
+        sizes = w.expressions.index(extents, place)
+        if str(load.buffer.scope()) in LOCAL_SCOPES:
+            raise w.unsupported(f"a tile operator on {load.buffer.name} of scope {load.buffer.scope()}", region)
+        w.tally.take()
+        return load.buffer, f"({w.buffer(load.buffer, region)}, ({starts}), ({sizes}))", extents
+
+    def together(self, place: Place, write: Callable[[], None]) -> None:
+        """What all strands that come here do once, together."""
+        w = self._w
+        if place.mask != "True":
+            w.line(f"whole({place.mask})")
+        if len(place.strands) == 1:
+            write()
+            return
+        meet = f"yield Meet({w.number()}, {place.strands!r})"
+        w.line(meet)
+        w.line(f"if c.index == c.first({place.strands!r}):")
+        with w.indented():
+            write()
+        w.line(meet)
+
+    def _moved(self, source: Any, target: Any, extents: list[Expr], place: Place, way: str = "") -> str:
+        w = self._w
+        count = self.count(extents, place)
+        sizes = f"{w.item_bytes(source)}, {w.item_bytes(target)}"
+        return f"c.copied({count}, {str(source.scope())!r}, {str(target.scope())!r}, {sizes}, {way!r})"
+
+    def count(self, extents: list[Expr], place: Place) -> str:
+        """The text of the number of elements."""
+        if all(isinstance(e, tirx.IntImm) for e in extents):
+            return str(math.prod(int(e) for e in extents))
+        return "(" + " * ".join(self._w.expressions(e, place) for e in extents) + ")"
+
+    # ---- handlers
+
+    def _copy(self, name: str, call: Any, place: Place) -> None:
+        w = self._w
+        notes = dict(call.annotations or {})
+        for forbidden in ("cluster_mask", "dst_block"):
+            if forbidden in notes:
+                raise w.unsupported(f"copies with {forbidden}", call)
+        source, from_box, extents = self.box(call.args[0], place)
+        target, to_box, _ = self.box(call.args[1], place)
+        scopes = str(source.scope()), str(target.scope())
+        args = f"({to_box}, {from_box})" if w.needed(target) else None
+        inward = scopes[0] == "global" and scopes[1].startswith("shared")
+        if name == "tma_copy" and inward:
+            if "barrier" not in notes:
+                raise w.unsupported("tma_copy into shared memory without a barrier", call)
+            barrier = self._barriers.element(notes["barrier"], place)
+            arrives = int(notes.get("emit_arrive", 0))
+            size = f"{self.count(extents, place)} * {w.item_bytes(target)}"
+            cost = self._moved(source, target, extents, place, "tma")
+            elected = f" and c.index == c.first({place.strands!r})" if len(place.strands) > 1 else ""
+            w.line(f"if {place.mask} is not False{elected}:")
+            with w.indented():
+                w.line(f"yield c.tma({cost}, {barrier}, {size}, {arrives}, {args})")
+            w.tally.take()
+            return
+        is_async = inward and (name == "async_copy" or int(notes.get("no_implicit_async_commit_wait", 0)))
+
+        def write() -> None:
+            if is_async and w.gpu.latencies.cp_async:
+                w.line(f"yield c.cp_async({self._moved(source, target, extents, place, 'cp.async')}, {args})")
+                if name == "async_copy":
+                    w.line("c.commit()")
+                return
+            if args:
+                w.line(f"move{args}")
+            way = "cp.async" if inward and w.gpu.latencies.cp_async else ""
+            w.line(f"yield {self._moved(source, target, extents, place, way)}")
+
+        self.together(place, write)
+        w.tally.take()
+
+    def _reduce_threads(self, call: Any, place: Place) -> None:
+        """``tvm_thread_allreduce``: one value out of those of all threads along some axes of the block."""
+        w = self._w
+        value, condition, result = call.args[1:4]
+        combiners = {"Add": "np.add", "Max": "np.fmax", "Min": "np.fmin"}
+        if len(place.strands) > 1 or w.combiner not in combiners or int(call.args[0]) != 1:
+            raise w.unsupported("this reduction over threads", call)
+        along = tuple("zyx".index(axis) for axis in w.thread_axes(call.args[4:]))
+        given = f"{w.expressions(value, place)}, {w.expressions(condition, place)}"
+        got = f"over_threads({combiners[w.combiner]}, {given}, {w.block_shape()!r}, {along!r})"
+        index = w.expressions.index(result.indices, place)
+        w.line(f"{w.buffer(result.buffer, call)}.put({got}, {place.mask}, {index})")
+        w.tally.take()
+        w.line(f"yield c.lanes({w.constant({(Unit.SHARED, 'shuffle'): 20.0})}, c.n)")
+
+    def _copy_by_thread(self, call: Any, place: Place) -> None:
+        """``ptx_cp_async``: every thread starts a copy of a few neighbours. What arrives is there at once."""
+        w = self._w
+        (target, to), (source, at) = (self.atomics.pointer(arg) for arg in call.args[:2])
+        mask = place.mask
+        if len(call.args) > 3:
+            mask = w.assign(f"both({mask}, {w.expressions(call.args[3], place)})")
+        names = w.buffer(target, call), w.buffer(source, call)
+        for step in range(int(call.args[2]) if w.needed(target) else 0):
+            here, there = ([*indices[:-1], indices[-1] + step] for indices in (to, at))
+            got = f"{names[1]}.gather({mask}, {w.expressions.index(there, place)})"
+            w.line(f"{names[0]}.scatter({got}, {mask}, {w.expressions.index(here, place)})")
+        w.tally.take()
+        size = int(call.args[2]) * w.item_bytes(target)
+        work = {(Unit.GLOBAL, "cp.async" if w.gpu.latencies.cp_async else "load"): float(size)}
+        w.line(f"yield c.cp_async(c.lanes({w.constant(work)}, c.n), None)")
+
+    def _gemm(self, name: str, call: Any, place: Place) -> None:
+        w = self._w
+        a, b, c = (self.box(arg, place) for arg in call.args[:3])
+        for buffer, _, _ in (a, b, c):
+            if "tmem" in str(buffer.scope()):
+                raise w.unsupported("tensor memory", call)
+        left, right = bool(call.args[3].value), bool(call.args[4].value)
+        m, n, k = (int(x) for x in call.args[5:8])
+        clear = w.expressions(call.args[9], place)
+        dtype = str(a[0].dtype).removeprefix("custom[").removesuffix("]")
+        waits = int(dict(call.annotations or {}).get("wg_wait", 0)) >= 0 and name == "gemm"
+
+        def write() -> None:
+            if w.needed(c[0]):
+                w.line(f"product({a[1]}, {b[1]}, {c[1]}, {left}, {right}, {clear})")
+            price = f"c.product({m}, {n}, {k}, {dtype!r})"
+            w.line(f"yield {price}" if waits else f"yield c.wgmma({price})")
+
+        self.together(place, write)
+        w.tally.take()
+
+    def _simple(self, name: str, call: Any, place: Place) -> None:
+        """Operators on one or two tiles that are done when the strand goes on."""
+        w = self._w
+        if name in ("reducer_init", "fill"):
+            target, text, extents = self.box(call.args[0], place)
+            source = target
+            if name == "fill":
+                value = w.same(call.args[1], place)
+            else:
+                given = len(call.args) > 1
+                value = w.expressions(call.args[1], place) if given else w.identity(target, call)
+            done = f"fill({text}, {value})"
+        elif name.startswith("atomic"):
+            target, text, extents = self.box(call.args[1], place)
+            value = call.args[0]
+            is_tile = isinstance(value, tirx.BufferLoad) or str(getattr(value, "op", "")).endswith("tl.region")
+            if isinstance(value, tirx.Call) and str(value.op.name) == "tl.region":
+                is_tile = True
+            source, operand, extents = (
+                self.box(value, place) if is_tile else (target, w.expressions(value, place), extents)
+            )
+            done = f"accumulate({text}, {operand}, {name.removeprefix('atomic')!r})"
+        else:
+            source, from_box, extents = self.box(call.args[0], place)
+            target, to_box, _ = self.box(call.args[1], place)
+            if name == "reduce":
+                kind = str(call.args[2].value)
+                if kind not in REDUCTIONS:
+                    raise w.unsupported(f"the reduction {kind}", call)
+                done = f"reduce({from_box}, {to_box}, {kind!r}, {int(call.args[3])}, {bool(call.args[4].value)})"
+            elif name in ("cumsum", "cummax"):
+                done = f"scan({from_box}, {to_box}, {name!r}, {int(call.args[2])}, {bool(call.args[3].value)})"
+            elif name == "im2col":
+                rest = ", ".join(w.expressions(x, place) for x in call.args[2:8])
+                done = f"im2col({from_box}, {to_box}, {rest})"
+                extents = list(call.args[1].args[2:])
+            elif name == "transpose":
+                done = f"transpose({from_box}, {to_box})"
+            else:
+                done = f"move({to_box}, {from_box})"
+        w.tally.take()
+        work = self._work(name, source, target)
+
+        def write() -> None:
+            if w.needed(target):
+                w.line(done)
+            w.line(f"yield c.lanes({w.constant(work)}, {self.count(extents, place)})")
+
+        self.together(place, write)
+
+    def _work(self, name: str, source: Any, target: Any) -> dict[tuple[Unit, str], float]:
+        """What one element costs."""
+        w = self._w
+        work: dict[tuple[Unit, str], float] = {(Unit.CUDA, ""): 1.0}
+        for buffer, way in ((source, "load"), (target, "store")):
+            scope = str(buffer.scope())
+            if (name in ("fill", "reducer_init") and way == "load") or (name == "reduce" and way == "store"):
+                continue
+            if scope == "global":
+                work[Unit.GLOBAL, way] = work.get((Unit.GLOBAL, way), 0.0) + w.item_bytes(buffer)
+            elif scope.startswith("shared"):
+                work[Unit.SHARED, ""] = work.get((Unit.SHARED, ""), 0.0) + w.item_bytes(buffer)
+        if name == "reduce":
+            work[Unit.SHARED, "shuffle"] = 4.0 / 8
+        return work
+
+    def _reducer_update(self, call: Any, place: Place) -> None:
+        w = self._w
+        load, value = call.args
+        lanes = w.expressions.shape(place)
+        index = w.expressions.index(load.indices, place)
+        op = w.reducer_op(load.buffer, call)
+        if w.needed(load.buffer):
+            name = w.buffer(load.buffer, call)
+            w.line(f"atomic({name}, {op!r}, {w.expressions(value, place)}, {place.mask}, {lanes}, False, {index})")
+        else:
+            w.expressions(value, place)
+        w.statements.spend(place)
+
+
+OPERATORS: dict[str, str] = {
+    "copy": "_copy",
+    "tma_copy": "_copy",
+    "async_copy": "_copy",
+    "gemm": "_gemm",
+    "wgmma_gemm": "_gemm",
+    **dict.fromkeys(
+        (
+            "fill", "reduce", "cumsum", "cummax", "transpose", "im2col", "atomicadd", "atomicmax", "atomicmin",
+            "reducer_init", "finalize_reducer_v2",
+        ),
+        "_simple",
+    ),
+}  # fmt: skip
+"""Every tile operator that is known, by TileLang's name, and the method that writes it."""

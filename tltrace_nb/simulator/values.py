@@ -1,0 +1,278 @@
+"""Arithmetic of the generated code: masks, intrinsics, conversions, shuffles, on numbers and on arrays of lanes alike.
+
+In: values of one strand: a Python or NumPy number where all lanes agree, else an array. Out: the same. These are the
+names that generated code may use, besides those of its strand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tltrace_nb.simulator.errors import SimulationError
+from tltrace_nb.simulator.memory import Array, Mask, View, converted
+
+_WARP = 32
+
+
+def both(mask: Mask, condition: Any) -> Mask:
+    """The lanes of a mask in which a condition holds: ``True`` for all, ``False`` for none."""
+    if np.ndim(condition) == 0:
+        return mask if condition else False
+    if mask is not True:
+        condition = np.logical_and(condition, mask)
+    if condition.all():
+        return True
+    return condition if condition.any() else False
+
+
+def without(mask: Mask, gone: Mask) -> Mask:
+    """The lanes of a mask that are not among others."""
+    if gone is True:
+        return False
+    if gone is False:
+        return mask
+    return both(mask, np.logical_not(gone))
+
+
+def agreed(condition: Any) -> bool:
+    """A condition on which all threads of a strand must agree."""
+    if np.ndim(condition) == 0:
+        return bool(condition)
+    first = bool(condition.flat[0])
+    if (np.asarray(condition, dtype=bool) != first).any():
+        raise SimulationError("threads that work together on tiles or barriers disagree on a condition")
+    return first
+
+
+def uniform(value: Any) -> Any:
+    """A number on which all lanes must agree."""
+    if np.ndim(value) == 0:
+        return value
+    first = value.flat[0]
+    if (value != first).any():
+        raise SimulationError("threads that work together disagree on an operand")
+    return first.item() if first.dtype.kind in "iub" else first
+
+
+def whole(mask: Mask) -> None:
+    """Tile operators need all threads of the strand."""
+    if mask is not True:
+        raise SimulationError("a tile operator is reached by some threads of its strand only")
+
+
+def choose(condition: Any, a: Any, b: Any) -> Any:
+    """``a`` where the condition holds, else ``b``."""
+    if np.ndim(condition) == 0:
+        return a if condition else b
+    return np.where(condition, a, b)
+
+
+def negated(x: Any) -> Any:
+    """Logical not."""
+    return np.logical_not(x) if isinstance(x, np.ndarray) else not x
+
+
+def least(a: Any, b: Any) -> Any:
+    """The smaller; a NaN gives way, as on the device."""
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    return np.fmin(a, b)
+
+
+def most(a: Any, b: Any) -> Any:
+    """The larger; a NaN gives way, as on the device."""
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    return np.fmax(a, b)
+
+
+def quotient(a: Any, b: Any) -> Any:
+    """Integer division that truncates."""
+    if isinstance(a, int) and isinstance(b, int):
+        return int(math.copysign(1, a) * math.copysign(1, b)) * (abs(a) // abs(b)) if b else 0
+    return (np.sign(a) * np.sign(b)) * (np.abs(a) // np.abs(b))
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """Remainder of ``quotient``."""
+    return a - quotient(a, b) * b
+
+
+def wrapped(x: Any, dtype: np.dtype[Any]) -> Any:
+    """An integer brought back into its type's range; arrays have wrapped by themselves."""
+    return converted(x, dtype)
+
+
+def apply(f: Callable[..., Any], dtype: np.dtype[Any], *xs: Any) -> Any:
+    """A function of floats, computed and returned in a type."""
+    result = f(*(x if isinstance(x, (np.ndarray, np.generic)) else dtype.type(x) for x in xs))
+    return result if result.dtype in (dtype, np.bool_) else result.astype(dtype)
+
+
+def reinterpreted(x: Any, source: np.dtype[Any], dtype: np.dtype[Any]) -> Any:
+    """The same bits as another type."""
+    value = np.asarray(converted(x, source), source).view(dtype)
+    return value if value.ndim else value[()]
+
+
+def rsqrt(x: Any) -> Any:
+    """1 / sqrt(x)."""
+    return (1.0 / np.sqrt(np.asarray(x, np.float32))).astype(np.asarray(x).dtype)
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return 1 / (1 + np.exp(-x))
+
+
+def erf(x: Any) -> Any:
+    """The error function."""
+    return np.vectorize(math.erf, otypes=[np.float64])(np.asarray(x, np.float64)).astype(np.asarray(x).dtype)[()]
+
+
+def popcount(x: Any) -> Any:
+    """Bits set."""
+    return np.bitwise_count(x) if isinstance(x, np.ndarray) else int(x).bit_count()
+
+
+def axis(extent: int, position: int, rank: int, start: int = 0) -> Array:
+    """The values of one variable of a parallel loop nest, along its own axis."""
+    return np.arange(start, start + extent, dtype=np.int32).reshape((-1,) + (1,) * (rank - 1 - position))
+
+
+def sliced(view: View, mask: Mask, parts: tuple[tuple[int, int, int], ...], rank: int) -> Any:
+    """Load with indices that each are a number, or a number plus one loop variable: a view where it can be.
+
+    ``parts`` are (start, extent, axis of the loop variable or -1).
+    """
+    whole_box = view.valid is None
+    key: list[Any] = []
+    for (start, extent, where), n in zip(parts, view.a.shape, strict=True):
+        if start < 0 or start + (extent if where >= 0 else 1) > n:
+            whole_box = False
+        key.append(start if where < 0 else slice(start, start + extent))
+    if not whole_box:
+        return view.gather(mask, *(_index(p, rank) for p in parts))
+    return _oriented(view.a[tuple(key)], parts, rank)
+
+
+def put_sliced(
+    view: View, value: Any, mask: Mask, parts: tuple[tuple[int, int, int], ...], rank: int, shape: tuple[int, ...]
+) -> None:
+    """Store with such indices; every loop variable that is longer than 1 is among them."""
+    inside = mask is True
+    key: list[Any] = []
+    for (start, extent, where), n in zip(parts, view.a.shape, strict=True):
+        if start < 0 or start + (extent if where >= 0 else 1) > n:
+            inside = False
+        key.append(start if where < 0 else slice(start, start + extent))
+    used = {where for _, _, where in parts if where >= 0}
+    if not inside or any(n > 1 and d not in used for d, n in enumerate(shape)):
+        view.scatter(np.broadcast_to(value, shape), mask, *(_index(p, rank) for p in parts))
+        return
+    value = converted(value, view.a.dtype)
+    at = tuple(key)
+    _oriented(view.a[at], parts, rank)[...] = value
+    if view.valid is not None:
+        view.valid[at] = True
+
+
+def _index(part: tuple[int, int, int], rank: int) -> Any:
+    start, extent, where = part
+    return start if where < 0 else axis(extent, where, rank, start)
+
+
+def _oriented(a: Array, parts: tuple[tuple[int, int, int], ...], rank: int) -> Array:
+    """The axes of a slice brought to those of the loops."""
+    axes = [where for _, _, where in parts if where >= 0]
+    if axes != sorted(axes):
+        a = a.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+        axes.sort()
+    if len(axes) == rank:
+        return a
+    shape = iter(a.shape)
+    return a.reshape([next(shape) if d in axes else 1 for d in range(rank)])
+
+
+_UPDATES: dict[str, Any] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "or": np.bitwise_or,
+    "and": np.bitwise_and,
+}
+
+
+def atomic(view: View, op: str, value: Any, mask: Mask, lanes: tuple[int, ...], returns: bool, *index: Any) -> Any:
+    """Read, change, write, once for every lane of the mask, in order of the lanes."""
+    index = tuple(np.broadcast_to(i, lanes) for i in index)
+    inside = np.broadcast_to(True if mask is True else mask, lanes).copy()
+    for i, n in zip(index, view.a.shape, strict=True):
+        inside &= (i >= 0) & (i < n)
+    value = np.broadcast_to(np.asarray(converted(value, view.a.dtype)), lanes)
+    if not returns:
+        if inside.all():
+            _UPDATES[op].at(view.a, index, value)
+        else:
+            _UPDATES[op].at(view.a, tuple(i[inside] for i in index), value[inside])
+        return None
+    before = np.zeros(lanes, view.a.dtype)
+    for lane in zip(*np.nonzero(inside), strict=True):
+        at = tuple(i[lane] for i in index)
+        before[lane] = view.a[at]
+        view.a[at] = value[lane] if op == "exch" else _UPDATES[op](view.a[at], value[lane])
+    return before
+
+
+def shuffled(threads: Array, kind: str, value: Any, amount: Any, width: int) -> Any:
+    """Warp shuffles; ``threads`` are the linear ids of the strand's threads, ascending."""
+    value = np.broadcast_to(value, threads.shape)
+    lane = threads % _WARP
+    base = lane // width * width
+    if kind == "xor":
+        source = lane ^ amount
+    elif kind == "down":
+        source = np.where(lane + amount < base + width, lane + amount, lane)
+    elif kind == "up":
+        source = np.where(lane - amount >= base, lane - amount, lane)
+    else:
+        source = base + amount % width
+    wanted = threads - lane + np.where(source < base + width, source, lane)
+    found = np.searchsorted(threads, wanted).clip(0, len(threads) - 1)
+    return value[np.where(threads[found] == wanted, found, np.arange(len(threads)))]
+
+
+def over_threads(combine: Any, value: Any, condition: Any, block: tuple[int, int, int], axes: tuple[int, ...]) -> Any:
+    """A value of all threads along some axes of the block (z, y, x), in each of them."""
+    lanes = np.broadcast_to(value, (block[0] * block[1] * block[2],)).reshape(block)
+    if np.ndim(condition) or not condition:
+        neutral = {np.add: 0, np.fmax: -np.inf, np.fmin: np.inf}[combine]
+        lanes = np.where(np.broadcast_to(condition, lanes.size).reshape(block), lanes, neutral).astype(lanes.dtype)
+    for axis in axes:
+        lanes = combine.reduce(lanes, axis=axis, keepdims=True)
+    return np.broadcast_to(lanes, block).reshape(-1).copy()
+
+
+_WARP_REDUCTIONS: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min, "any": np.any, "all": np.all}
+
+
+def by_warp(threads: Array, kind: str, value: Any, mask: Mask) -> Any:
+    """A value of every warp from its active lanes, in all its lanes: sum, max, min, any, all, ballot."""
+    value = np.broadcast_to(value, threads.shape)
+    active = np.broadcast_to(True if mask is True else mask, threads.shape)
+    result = np.zeros(threads.shape, np.uint64 if kind == "ballot" else value.dtype)
+    for warp in np.unique(threads // _WARP):
+        members = threads // _WARP == warp
+        chosen = members & active
+        if not chosen.any():
+            continue
+        if kind == "ballot":
+            bits = sum(1 << int(t % _WARP) for t, v in zip(threads[chosen], value[chosen], strict=True) if v)
+            result[members] = bits
+        else:
+            result[members] = _WARP_REDUCTIONS[kind](value[chosen])
+    return result
