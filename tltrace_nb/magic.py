@@ -22,6 +22,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 
 from tltrace_nb.core.api import HISTORY, trace
 from tltrace_nb.core.devices import check_device
+from tltrace_nb.core.intercept import plain_builders
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 
@@ -66,7 +67,8 @@ class TraceMagics(Magics):
           %tltrace [options] CODE      one line
           %tltrace                     show the last trace again
 
-        Kernels that ``@trace.jit`` builds while the code runs are traced. A kernel object that exists already stays as
+        Kernels that ``@trace.jit`` builds while the code runs are traced; where there is no CUDA device, on the virtual
+        GPU, and there also those that plain ``@tilelang.jit`` builds. A kernel object that exists already stays as
         it was built, so build it in the cell too. The code prints, displays and fails as it does without the magic;
         after an error, what was captured before it is shown. Afterwards the switch is as it was.
 
@@ -167,12 +169,15 @@ class TraceMagics(Magics):
         before = trace.history
         options = request.options
         try:
-            with trace.tracing(
-                device=request.device,
-                max_events=options.max_events,
-                keep=options.keep.value,
-                ctas=options.ctas,
-                budget=options.budget,
+            with (
+                trace.tracing(
+                    device=request.device,
+                    max_events=options.max_events,
+                    keep=options.keep.value,
+                    ctas=options.ctas,
+                    budget=options.budget,
+                ),
+                plain_builders(trace),
             ):
                 value = run()
         except BaseException as error:

@@ -10,6 +10,7 @@ import pytest
 import tilelang
 import torch
 from kernels import REFERENCES, Reference, replay
+from kernels.tracks import tracks
 from tvm import tirx
 
 from tltrace_nb.core import numbering
@@ -19,6 +20,7 @@ from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.sites import PayloadType
 from tltrace_nb.core.slots import headers, records
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.simulator.run import compile_virtual
 
 
 @functools.cache
@@ -120,6 +122,17 @@ def test_each_writer_records_what_its_schedule_says(reference: Reference) -> Non
             integer = trace.table.sites[mark.site].payload in (PayloadType.INT32, PayloadType.BOOL)
             if integer and mark.payload is not None:
                 assert int(np.int32(record["payload"])) == mark.payload, (mark, record)
+
+
+@pytest.mark.parametrize("reference", _here(), indirect=True)
+def test_the_virtual_gpu_records_the_same_events(reference: Reference) -> None:
+    """On the model of an H200, so where the card is one; the events of the two devices differ in nothing but time."""
+    if _architecture() != "sm_90a":
+        pytest.skip(f"the model is an H200, this card is {_architecture()}")
+    real, *_ = _run(reference.name)
+    kernel = compile_virtual(reference.build(), "h200", pass_configs=reference.pass_configs)
+    _, virtual = kernel.run(reference.inputs("cpu"), list(reference.out_idx))
+    assert tracks(virtual) == tracks(real)
 
 
 @pytest.mark.parametrize("reference", _here(), indirect=True)

@@ -239,7 +239,11 @@ def table_of(compiled: Any) -> SiteTable:
     return SiteTable.from_json(str(text))
 
 
-class _StrippedImpl(JITImpl[Any, Any, Any, Any]):
+class OwnImpl(JITImpl[Any, Any, Any, Any]):
+    """A ``JITImpl`` of ours."""
+
+
+class _StrippedImpl(OwnImpl):
     """TileLang's own JIT on the kernel without its markers."""
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
@@ -247,7 +251,7 @@ class _StrippedImpl(JITImpl[Any, Any, Any, Any]):
 
 
 @dataclass
-class _TracedImpl(JITImpl[Any, Any, Any, Any]):
+class _TracedImpl(OwnImpl):
     """TileLang's own JIT, compiling with :func:`compile_traced`, or for the virtual GPU when there is a ``model``."""
 
     options: TraceOptions = field(default_factory=TraceOptions)

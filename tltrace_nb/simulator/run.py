@@ -19,9 +19,10 @@ from tltrace_nb.core.lowering import Lowering, check_budget, prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.reach import LaunchShape, launches
 from tltrace_nb.core.schedule import resolve_target, schedule
+from tltrace_nb.core.sites import TABLE_ATTRIBUTE
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.engine import Engine, Launch, Progress
-from tltrace_nb.simulator.errors import SimulationError
+from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
 from tltrace_nb.simulator.footprint import footprint
 from tltrace_nb.simulator.machine import Gpu, occupancy, preset
 from tltrace_nb.simulator.memory import Array, as_array, as_tensor, dtype_of
@@ -180,6 +181,11 @@ def compile_virtual(
     ``lowering.prepare`` raises.
     """
     model = preset(gpu) if isinstance(gpu, str) else gpu
+    if TABLE_ATTRIBUTE in (func.attrs or {}):
+        raise UnsupportedError(
+            f"kernel {func.attrs['global_symbol']}: trace.finalize has lowered it for a CUDA device; give the PrimFunc "
+            "with its markers, or build it with @trace.jit"
+        )
     options = TraceOptions() if options is None else options
     target = resolve_target({"kind": "cuda", "arch": model.architecture})
     with target:
