@@ -154,8 +154,10 @@ def test_a_given_title_replaces_the_kernel_name() -> None:
     assert figure(pipeline(), title="mine").layout.title.text == "<b>mine</b>"
 
 
-def test_a_virtual_trace_wears_a_badge() -> None:
-    assert [note.text for note in figure(pipeline(device="virtual")).layout.annotations] == ["virtual GPU"]
+@pytest.mark.parametrize(("gpu", "badge"), [("h200 model", "virtual GPU (h200 model)"), (None, "virtual GPU")])
+def test_a_virtual_trace_wears_a_badge(gpu: str | None, badge: str) -> None:
+    drawing = figure(pipeline(device="virtual", gpu=gpu))
+    assert [note.text for note in drawing.layout.annotations] == [badge]
 
 
 def test_an_empty_trace_says_so() -> None:

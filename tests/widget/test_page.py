@@ -149,6 +149,6 @@ def test_a_still_picture_of_nothing_says_so() -> None:
 
 
 def test_a_still_picture_says_losses_and_simulation() -> None:
-    text = static_svg(pipeline(losses=[{"lost": 1}], device="virtual"))
+    text = static_svg(pipeline(losses=[{"lost": 1}], device="virtual", gpu="h200 model"))
     assert "lost 1 record of 1 writer" in text
-    assert "virtual GPU: simulated times, not measured" in text
+    assert "virtual GPU (h200 model): simulated times, not measured" in text

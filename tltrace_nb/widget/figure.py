@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
 from tltrace_nb.widget.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
-from tltrace_nb.widget.text import clean, hover_lines, loss_text, markup, payload_text
+from tltrace_nb.widget.text import SIMULATED, badge, clean, hover_lines, loss_text, markup, payload_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tltrace_nb.core.options import Ctas
 
 FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
-VIRTUAL = "virtual GPU: simulated times, not measured"
 NO_EVENTS, NONE_SELECTED = "no events in this trace", "no events in this selection"
 CONFIG = {
     "displaylogo": False,
@@ -58,7 +57,7 @@ _CHAR_PX, _WIDTH_PX = 6.5, 800.0
 
 _ON_PAPER = {"showarrow": False, "xref": "paper", "yref": "paper"}
 _BADGE = _ON_PAPER | {
-    "text": "virtual GPU", "hovertext": VIRTUAL, "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom",
+    "hovertext": SIMULATED, "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom",
     "yshift": _AXIS_PX, "borderpad": 3, "bordercolor": WARNING, "font": {"color": WARNING, "size": 11},
 }  # fmt: skip
 _NOTHING = _ON_PAPER | {"x": 0.5, "y": 0.5, "font": {"size": 15}}
@@ -121,7 +120,7 @@ def figure(
         yaxis=_lane_axis(plan, row_px),
     )
     if trace.meta.device == "virtual":
-        drawing.add_annotation(**_BADGE)
+        drawing.add_annotation(text=badge(trace.meta), **_BADGE)
     if plan.events.empty:
         drawing.add_annotation(**_NOTHING, text=NO_EVENTS if trace.events.empty else NONE_SELECTED)
         drawing.update_layout(xaxis={"visible": False}, yaxis={"visible": False})

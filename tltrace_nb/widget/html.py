@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from tltrace_nb.core.summary import by_name, number
 from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.widget.colors import WARNING
-from tltrace_nb.widget.figure import CONFIG, VIRTUAL, figure
+from tltrace_nb.widget.figure import CONFIG, figure
 from tltrace_nb.widget.lanes import of_ctas, selected
 from tltrace_nb.widget.svg import static_svg
-from tltrace_nb.widget.text import clean
+from tltrace_nb.widget.text import SIMULATED, badge, clean
 
 if TYPE_CHECKING:
     import os
@@ -56,11 +56,12 @@ def write_html(
     """
     shown = selected(trace, events, ctas)
     heading = escape(clean(title or trace.meta.kernel, 200))
-    badge = f' <span class="badge" title="{VIRTUAL}">virtual GPU</span>' if trace.meta.device == "virtual" else ""
+    label = escape(badge(trace.meta))
+    sign = f' <span class="badge" title="{SIMULATED}">{label}</span>' if label else ""
     scripts = _scripts(trace, shown, limit, time, height)
     page = Template(_resource("page.html")).substitute(
         title=heading,
-        heading=heading + badge,
+        heading=heading + sign,
         facts="".join(f"<div><dt>{key}</dt><dd>{escape(fact)}</dd></div>" for key, fact in facts(trace, shown).items()),
         table=table_html(shown, TABLE_ROWS),
         still="" if scripts else static_svg(trace, time=time, events=shown, limit=limit),

@@ -10,9 +10,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
-from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED, VIRTUAL
+from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED
 from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, of_ctas, rows_of
-from tltrace_nb.widget.text import clean, hover_lines, loss_text, payload_text
+from tltrace_nb.widget.text import SIMULATED, badge, clean, hover_lines, loss_text, payload_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +99,7 @@ def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str) ->
     warn = f'fill="{WARNING}"'
     lines = [
         (clean(title, 80) if title else "", 'font-size="14" font-weight="bold"'),
-        (VIRTUAL if trace.meta.device == "virtual" else "", warn),
+        (f"{badge(trace.meta)}: {SIMULATED}" if badge(trace.meta) else "", warn),
         (plan.note and f"{plan.note}; ctas= shows others", 'fill="#666666"'),
         (loss_text(of_ctas(trace.losses, trace, shown)), warn),
         ((NO_EVENTS if trace.events.empty else NONE_SELECTED) if shown.empty else "", 'fill="#666666"'),

@@ -17,6 +17,8 @@ from tltrace_nb.core.summary import count, losses
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tltrace_nb.widget.lanes import MetaLike
+
 NAME_CHARS = 40
 """Longest name on a bar or in a legend; a longer one is elided."""
 HOVER_CHARS = 200
@@ -24,7 +26,15 @@ HOVER_CHARS = 200
 _INTEGERS = 2**33
 """Floats below it that are whole are written as integers."""
 
+SIMULATED = "simulated times, not measured"
 _KEPT = {"\u200d"}  # joins emoji; not "printable", yet harmless
+
+
+def badge(meta: MetaLike) -> str:
+    """What a virtual trace is marked with, ``virtual GPU (h200 model)``; nothing for a real one."""
+    if meta.device != "virtual":
+        return ""
+    return f"virtual GPU ({clean(meta.gpu, 40)})" if meta.gpu else "virtual GPU"
 
 
 def clean(text: str, chars: int = NAME_CHARS) -> str:
