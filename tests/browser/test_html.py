@@ -115,6 +115,11 @@ def test_nothing_offers_to_upload_or_to_select(page: Any) -> None:
     assert not [title for title in titles if re.search("share|cloud|upload|select", title, re.IGNORECASE)]
 
 
+def test_the_badge_of_a_virtual_trace_lies_clear_of_the_buttons(page: Any) -> None:
+    badge, buttons = (page.locator(part).bounding_box() for part in (".annotation", ".modebar"))
+    assert badge["x"] + badge["width"] < buttons["x"]
+
+
 def test_hovering_any_bar_of_a_recorded_trace_shows_that_bar(gemm: Any) -> None:
     hover = gemm.locator(".hoverlayer .hovertext")
     parts = gemm.evaluate("document.getElementById('timeline').data.filter((part) => part.type === 'bar')")

@@ -57,7 +57,7 @@ _CHAR_PX, _WIDTH_PX = 6.5, 800.0
 
 _ON_PAPER = {"showarrow": False, "xref": "paper", "yref": "paper"}
 _BADGE = _ON_PAPER | {
-    "hovertext": SIMULATED, "x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom",
+    "hovertext": SIMULATED, "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom",
     "yshift": _AXIS_PX, "borderpad": 3, "bordercolor": WARNING, "font": {"color": WARNING, "size": 11},
 }  # fmt: skip
 _NOTHING = _ON_PAPER | {"x": 0.5, "y": 0.5, "font": {"size": 15}}
