@@ -2,8 +2,6 @@
 
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -21,31 +19,12 @@ if TYPE_CHECKING:
 RECORDED = files("tltrace_nb").joinpath("datasets")
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
-CHROMIUM = shutil.which("chromium")
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def trace() -> FakeTrace:
     return pipeline(ctas=2, losses=[{"lost": 12}], device="virtual", gpu=None)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 def opened(browser: Any, trace: "TraceLike", folder: "Path", **how: Any) -> Any:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -23,18 +22,7 @@ from tltrace_nb.core.sites import Writer
 pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
-CHROMIUM = shutil.which("chromium")
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+pytestmark = pytest.mark.browser
 TOKEN = "only-this-test"
 PATIENCE_S = 90
 PATIENCE_MS = 1000 * PATIENCE_S
@@ -145,31 +133,28 @@ def stop(server: subprocess.Popen[bytes], port: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def page(lab: str) -> Iterator[Any]:
+def page(browser: Any, lab: str) -> Iterator[Any]:
     """The notebook after "Run All Cells", as far as it goes; ``foreign`` lists requests to other machines."""
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        tab = browser.new_page(viewport={"width": 1400, "height": 2600})
-        tab.foreign = []
+    tab = browser.new_page(viewport={"width": 1400, "height": 2600})
+    tab.foreign = []
 
-        def gate(route: Any) -> None:
-            if route.request.url.startswith(lab):
-                route.continue_()
-            else:
-                tab.foreign.append(route.request.url)
-                route.abort()
+    def gate(route: Any) -> None:
+        if route.request.url.startswith(lab):
+            route.continue_()
+        else:
+            tab.foreign.append(route.request.url)
+            route.abort()
 
-        tab.route("**/*", gate)
-        tab.goto(f"{lab}/lab/tree/demo.ipynb?reset&token={TOKEN}")
-        try:
-            run_all(tab)
-        except sync_api.TimeoutError:
-            pytest.fail(f"the cells did not run:\n{tab.locator('.jp-NotebookPanel, .jp-Dialog').all_inner_texts()}")
-        yield tab
-        picture = os.environ.get("TLTRACE_SCREENSHOT")
-        if picture:
-            tab.screenshot(path=picture)
-        browser.close()
+    tab.route("**/*", gate)
+    tab.goto(f"{lab}/lab/tree/demo.ipynb?reset&token={TOKEN}")
+    try:
+        run_all(tab)
+    except sync_api.TimeoutError:
+        pytest.fail(f"the cells did not run:\n{tab.locator('.jp-NotebookPanel, .jp-Dialog').all_inner_texts()}")
+    yield tab
+    picture = os.environ.get("TLTRACE_SCREENSHOT")
+    if picture:
+        tab.screenshot(path=picture)
 
 
 def run_all(tab: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from more_kernels import CASES
+from construct_kernels import CASES
 
 from tltrace_nb.simulator.run import simulate
 
