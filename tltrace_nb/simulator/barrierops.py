@@ -45,7 +45,10 @@ class BarrierOperators:
         if name == "mbarrier_wait_parity":
             if place.mask != "True":
                 w.line(f"whole({place.mask})")
-            w.line(f"yield Wait({self.element(args[0], place)}, {w.same(args[1], place)})")
+            w.tally.take()
+            barrier, parity = self.element(args[0], place), w.same(args[1], place)
+            w.statements.spend(place)  # nothing hides the arithmetic of the stage and its parity
+            w.line(f"yield Wait({barrier}, {parity})")
         elif name == "ptx_arrive_barrier":
             w.line(f"c.arrive({self.element(args[0], place)}, {place.mask})")
         elif name in ("ptx_arrive_barrier_expect_tx", "mbarrier_expect_tx"):

@@ -39,6 +39,10 @@ from tltrace_nb.simulator.machine import Gpu
 
 SECTOR_BYTES = 32
 """What global memory moves at the least (guide, "Device Memory Accesses")."""
+LINE_BYTES = 128
+"""What one access of a warp to L1 covers (guide, "Global Memory")."""
+VECTOR_BYTES = 16
+"""The most that one thread loads or stores at a time (guide, "Device Memory Accesses")."""
 DIVISION_OPERATIONS = 27
 """CUDA operations of one IEEE float32 division, beside one of the SFU (calibrated, see above)."""
 
@@ -76,7 +80,7 @@ class Work:
 
 
 WAYS = ("load", "store", "scatter", "cp.async", "tma")
-"""How bytes go to or from global memory. ``scatter`` is a store whose warps touch many rows, as ``fragment_bytes``."""
+"""How bytes go to or from global memory. ``scatter`` is a store whose warps touch many lines, as ``Spread.moved``."""
 
 _TENSOR_PREFIXES = (
     ("float8", "fp8"),
@@ -165,16 +169,6 @@ def tensor_rate(gpu: Gpu, dtype: str) -> float:
             return rate
     known = [prefix for prefix, name in _TENSOR_PREFIXES if getattr(gpu.tensor, name)]
     raise ValueError(f"the tensor cores of {gpu.name} do not multiply {dtype or 'operands of no type'}: {known}")
-
-
-def fragment_bytes(elements: int, item_bytes: int) -> int:
-    """Bytes of the sectors touched when an accumulator goes from registers straight to global memory: a ``scatter``.
-
-    A thread holds two neighbours of a row and a warp eight rows of eight elements (PTX ISA, ``mma`` and ``wgmma``
-    fragments), so every warp store of 64 elements touches eight rows.
-    """
-    sectors_of_row = -(-8 * item_bytes // SECTOR_BYTES)
-    return -(-elements // 64) * 8 * sectors_of_row * SECTOR_BYTES
 
 
 def _operations_per_cycle(gpu: Gpu, dtype: str) -> float:

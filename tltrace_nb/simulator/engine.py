@@ -24,7 +24,7 @@ from tltrace_nb.simulator.errors import DeadlockError, SimulationError
 from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.program import Program
 from tltrace_nb.simulator.recording import Recorder
-from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Meet, Multiply, Sync, Until, Wait
+from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until, Wait
 from tltrace_nb.simulator.strand import Cta, Strand
 
 CLOCK_STEP_OF_SM = 7919
@@ -178,6 +178,10 @@ class Engine:
                 if request.args is not None:
                     self.at(end, _move, request.args)
                 self._wake(strand, t + _ISSUE_CYCLES)
+            case Load():
+                end = self._use(strand.cta.sm, t, request.cost)
+                strand.cta.loads[request.number] = end
+                self._wake(strand, max(t + _ISSUE_CYCLES, end - request.cost.latency))
             case CopyTma():
                 self._tma(strand, request)
             case Multiply():

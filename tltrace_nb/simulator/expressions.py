@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from tltrace_nb.simulator.program import Writer
 
 
+_DIVISION = 5
+"""Instructions of an integer division by a constant: a long product, its high half, shifts, for the rest a product."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where code stands.
@@ -129,7 +133,9 @@ class Expressions:
 
     def _infix(self, kind: str, e: Any, place: Place) -> str:
         dtype = str(e.a.dtype)
-        self._w.tally.add(Unit.CUDA, 1, dtype if not dtype.startswith(("float16", "bfloat16", "float8")) else "")
+        operations = _DIVISION if kind in ("FloorDiv", "FloorMod") and not _is_power_of_two(e.b) else 1
+        narrow = dtype.startswith(("float16", "bfloat16", "float8"))
+        self._w.tally.add(Unit.CUDA, operations, "" if narrow else dtype)
         text = f"({self(e.a, place)} {INFIX[kind]} {self(e.b, place)})"
         if dtype.startswith("uint") and kind in ("Add", "Sub", "Mul"):
             return f"wrapped({text}, {self._w.dtype(dtype, e)})"
@@ -312,3 +318,7 @@ class Expressions:
 
         tirx.stmt_functor.post_order_visit(e, visit)
         return plain
+
+
+def _is_power_of_two(e: Expr) -> bool:
+    return isinstance(e, tirx.IntImm) and int(e) > 0 and int(e) & (int(e) - 1) == 0

@@ -59,9 +59,10 @@ def _steps(s: Stmt) -> list[Stmt]:
 
 
 def _registers(program: Program, gpu: Gpu, threads: int) -> int:
-    fragments = {u.buffer.data: u.buffer for u in program.buffers if u.scope == "local.fragment"}
-    held = 4 * sum(math.prod(int(e) for e in buffer.shape) for buffer in fragments.values())
-    workers = max(len(strand) for strand in program.strands)
+    held = 0
+    for data, buffer in {u.buffer.data: u.buffer for u in program.buffers if u.scope == "local.fragment"}.items():
+        found, spread = dtype_of(str(buffer.dtype)), program.spreads.get(data)
+        held += spread.values * found.itemsize if found and spread else 0
     # Warp groups give registers to each other; the launch itself asks for an even share.
     even = gpu.registers_per_sm // (-(-threads // 128) * 128) // 8 * 8
-    return min(BASE_REGISTERS + held // (4 * workers), gpu.registers_per_thread, even)
+    return min(BASE_REGISTERS + held // 4, gpu.registers_per_thread, even)

@@ -11,7 +11,7 @@ threads of a plain one. It is found from the conditions on thread indices around
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,13 +26,14 @@ from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.expressions import Expressions, Place
+from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nests import Nests
 from tltrace_nb.simulator.requests import Meet, Wait
 from tltrace_nb.simulator.statements import Statements, ends_with_return
 from tltrace_nb.simulator.strands import Strands, accesses
-from tltrace_nb.simulator.tileops import TileOperators
+from tltrace_nb.simulator.tileops import TileOperators, loaded_fragments
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
 
 BARRIER_SCOPES = ("shared.barrier", "shared.cluster_barrier")
@@ -71,16 +72,25 @@ class Program:
     barriers: tuple[BufferUse, ...]
     scalars: tuple[Any, ...]
     private: frozenset[Any]
+    spreads: Mapping[Any, Spread]
 
 
 def compile_launch(
-    name: str, shape: LaunchShape, gpu: Gpu, needed: Callable[[Any], bool], annotations: Any, parameters: Sequence[Any]
+    name: str,
+    shape: LaunchShape,
+    gpu: Gpu,
+    needed: Callable[[Any], bool],
+    annotations: Any,
+    parameters: Sequence[Any],
+    spreads: Mapping[Any, Spread],
 ) -> Program:
     """Compile a launch. ``needed`` tells which buffers' contents matter, ``parameters`` are the kernel's buffers.
 
+    ``spreads`` are the layouts of the fragments, by their data.
+
     Raises ``UnsupportedError`` naming the kernel and what it uses.
     """
-    return Writer(name, shape, gpu, needed, annotations, parameters).program()
+    return Writer(name, shape, gpu, needed, annotations, parameters, spreads).program()
 
 
 class Writer:
@@ -94,8 +104,10 @@ class Writer:
         needed: Callable[[Any], bool],
         annotations: Any,
         parameters: Sequence[Any],
+        spreads: Mapping[Any, Spread],
     ):
         self.gpu = gpu
+        self.spreads = spreads
         self.needed = needed
         self.varying = Varying(shape)
         self.tally, self.nest_tally = Tally(), Tally()
@@ -116,6 +128,7 @@ class Writer:
         self._constants: dict[str, Any] = {}
         self._scalars: list[Any] = []
         self._held: list[tuple[Any, list[Expr]]] = []
+        self._loaded = loaded_fragments(shape.body)
         self._parameters = {buffer.data: buffer for buffer in parameters}
         self.strands = Strands(shape, self._evaluate)
         self.varying = Varying(shape, self.strands.is_split)
@@ -149,7 +162,8 @@ class Writer:
         barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
         run: Callable[[Any], Iterator[Any]] = namespace["run"]
         scalars = tuple(self._scalars)
-        return Program(run, source, shape, self.strands.ids, memory, barriers, scalars, self.strands.private())
+        private = self.strands.private()
+        return Program(run, source, shape, self.strands.ids, memory, barriers, scalars, private, self.spreads)
 
     # ---- text
 
@@ -190,6 +204,12 @@ class Writer:
         """A name for counted work."""
         name = f"k{self.number()}"
         self._constants[name] = tuple(work.items())
+        return name
+
+    def named(self, value: Any) -> str:
+        """A name for an object that the program uses as it is."""
+        name = next((n for n, known in self._constants.items() if known is value), f"o{self.number()}")
+        self._constants[name] = value
         return name
 
     def dtype(self, name: str, node: Any) -> str:
@@ -282,6 +302,15 @@ class Writer:
         if way == "store" or not known:
             self._held.append(element)
         return known and way != "store"
+
+    def loaded(self, buffer: Any) -> int | None:
+        """The number under which strands keep when a fragment's load is done; ``None`` if nothing loads it."""
+        return self._loaded.get(buffer.data)
+
+    def await_loads(self, buffers: Iterable[Any]) -> None:
+        """Wait for the loads of fragments that come to be used."""
+        for number in sorted({n for b in buffers if (n := self.loaded(b)) is not None}):
+            self.line(f"c.await_load({number})")
 
     def thread_axes(self, variables: Any) -> list[str]:
         """The axes of these thread indices, x, y, z."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
 from tltrace_nb.core.environment import describe
@@ -24,6 +25,7 @@ from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.engine import Engine, Launch, Progress
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
 from tltrace_nb.simulator.footprint import footprint
+from tltrace_nb.simulator.fragments import spreads
 from tltrace_nb.simulator.machine import Gpu, occupancy, preset
 from tltrace_nb.simulator.memory import Array, as_array, as_tensor, dtype_of
 from tltrace_nb.simulator.needs import needed_data
@@ -195,6 +197,7 @@ def compile_virtual(
     notes = tuple(
         dict(s.annotations) for s, _ in walk(ready.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK
     )
+    layouts = spreads(ready, target)
     everything: Callable[[Any], bool] = lambda _: True  # noqa: E731
     programs = tuple(
         compile_launch(
@@ -204,6 +207,7 @@ def compile_virtual(
             everything if functional else needed_data(shape.body),
             annotations,
             list(ready.buffer_map.values()),
+            layouts,
         )
         for shape, annotations in zip(shapes, notes, strict=True)
     )

@@ -14,7 +14,7 @@ from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.costing import Cost
 from tltrace_nb.simulator.errors import SimulationError, StepLimitError
 from tltrace_nb.simulator.memory import Array, Mask, View
-from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Meet, Multiply, Sync, Until
+from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until
 
 if TYPE_CHECKING:
     from tltrace_nb.simulator.engine import Engine, Sm
@@ -33,6 +33,7 @@ class Cta:
         self.strands: list[Strand] = []
         self.left = 0
         self.sm: Sm
+        self.loads: dict[int, float] = {}
         self.meets: dict[int, Meet] = {}
         self.syncs: dict[Any, Sync] = {}
 
@@ -71,6 +72,7 @@ class Strand:
         self.running: list[float] = []
         self.product: Callable[[int, int, int, str], Cost] = engine.pricing.product
         self.copied = engine.pricing.copied
+        self.reduced = engine.pricing.reduced
         self.lanes = engine.pricing.counted
         self._view = view
         self.barriers = barriers
@@ -128,6 +130,14 @@ class Strand:
     def count(self, mask: Mask) -> int:
         """Threads among a mask."""
         return self.n if mask is True else int(np.count_nonzero(mask))
+
+    def load(self, number: int, cost: Cost) -> Load:
+        """Load a fragment from global memory; who uses it waits, ``await_load``."""
+        return Load(number, cost)
+
+    def await_load(self, number: int) -> None:
+        """Wait for the load of a fragment that comes to be used."""
+        self.t = max(self.t, self.cta.loads.get(number, 0.0))
 
     def arrive(self, barrier: Mbarrier, mask: Mask, expected: int = 0, expecting: Mask = True) -> None:
         """The lanes of a mask arrive; ``expected`` bytes are announced by each of those ``expecting``."""
