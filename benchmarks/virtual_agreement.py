@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import statistics
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +65,7 @@ def medians(captured: Trace) -> dict[str, float]:
 
 def simulated(name: str) -> Trace:
     """The trace of a recorded kernel on the model of the card that it was recorded on."""
+    torch.manual_seed(0)
     if name == "gemm":
         return demo.trace_gemm(demo.SIZE, "cpu")
     sys.path[:0] = [str(ROOT / "tests")]
@@ -78,15 +78,17 @@ def simulated(name: str) -> Trace:
     )[1]
 
 
-def agreements() -> Iterator[Agreement]:
-    """All recorded kernels, simulated again."""
-    torch.manual_seed(0)
-    for file in sorted((f for folder in FOLDERS for f in folder.glob("*.tltrace")), key=lambda f: f.stem):
-        real, virtual = load(file), simulated(file.stem)
-        on_card, ours = medians(real), medians(virtual)
-        longest = sorted(on_card, key=on_card.__getitem__, reverse=True)
-        ranges = tuple((name, on_card[name], ours[name]) for name in longest)
-        yield Agreement(file.stem, span_ns(real), span_ns(virtual), ranges)
+def recorded() -> list[Path]:
+    """The files with recorded traces, one per kernel."""
+    return sorted((file for folder in FOLDERS for file in folder.glob("*.tltrace")), key=lambda file: file.stem)
+
+
+def agreement(name: str, real: Trace, virtual: Trace) -> Agreement:
+    """Both traces of one kernel, compared."""
+    on_card, ours = medians(real), medians(virtual)
+    longest = sorted(on_card, key=on_card.__getitem__, reverse=True)
+    ranges = tuple((name, on_card[name], ours[name]) for name in longest)
+    return Agreement(name, span_ns(real), span_ns(virtual), ranges)
 
 
 def main() -> None:
@@ -94,7 +96,8 @@ def main() -> None:
     found = []
     print("| kernel | H200, µs | virtual, µs | error | longest ranges, median cycles: H200 → virtual | same order |")
     print("|---|---|---|---|---|---|")
-    for a in agreements():
+    for file in recorded():
+        a = agreement(file.stem, load(file), simulated(file.stem))
         found.append(a)
         ranges = ", ".join(f"{name} {real:,.0f} → {ours:,.0f}" for name, real, ours in a.ranges[:LONGEST])
         times = f"{a.real_ns / 1e3:.2f} | {a.virtual_ns / 1e3:.2f} | {a.error:+.0%}"

@@ -8,7 +8,7 @@ from kernels import BY_NAME
 
 from tltrace_nb.simulator.costing import UNITS, Pricing
 from tltrace_nb.simulator.costs import Unit
-from tltrace_nb.simulator.fragments import Spread
+from tltrace_nb.simulator.fragments import Spread, Traffic
 from tltrace_nb.simulator.machine import preset
 from tltrace_nb.simulator.run import compile_virtual
 
@@ -29,14 +29,14 @@ def test_four_lanes_share_a_row_of_a_wgmma_accumulator():
 def test_an_accumulator_goes_to_global_memory_scattered_over_rows():
     """A warp stores eight rows of eight elements at a time (PTX ISA, wgmma): one sector a row while they are halves."""
     accumulator = spreads_of("gemm_3")["C_local"]
-    assert accumulator.moved(2) == (128 * 128 * 2 * 2, True)
-    assert accumulator.moved(4) == (128 * 128 * 4, True)
+    assert accumulator.traffic(2) == Traffic(128 * 128 * 2 * 2, accesses=64, scattered=True)
+    assert accumulator.traffic(4) == Traffic(128 * 128 * 4, accesses=64, scattered=True)
 
 
 def test_a_row_over_the_whole_cta_is_moved_in_whole_lines():
     row = spreads_of("softmax")["x"]
     assert (row.sharing(1), row.rows(1)) == (128, 1)
-    assert row.moved(4) == (512 * 4, False)
+    assert row.traffic(4) == Traffic(512 * 4, accesses=1, scattered=False)
 
 
 def test_what_all_threads_need_all_threads_hold():
@@ -60,7 +60,7 @@ def test_sectors_are_those_that_each_access_of_a_warp_touches(rows, log_groups, 
             for byte in range(group * width * item_bytes, (group + 1) * width * item_bytes):
                 touched.add((thread // 32, turns[thread], row, byte // 32))
             turns[thread] += 1
-    assert spread.moved(item_bytes)[0] == 32 * len(touched)
+    assert spread.traffic(item_bytes).bytes == 32 * len(touched)
 
 
 def cost_of(spread, count):

@@ -6,11 +6,12 @@ is busy, the bytes that pass the device's memory, and the latency after which th
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
 from tltrace_nb.simulator.costs import Unit, Work, cycles, latency
-from tltrace_nb.simulator.fragments import Spread
+from tltrace_nb.simulator.fragments import Spread, Traffic
 from tltrace_nb.simulator.machine import Gpu
 
 UNITS: tuple[Unit, ...] = tuple(Unit)
@@ -94,12 +95,13 @@ class Pricing:
         if key not in self._known:
             works = []
             if source == "global":
-                works.append(Work(Unit.GLOBAL, _sector_bytes(spread, count, read)[0], way))
+                works.append(Work(Unit.GLOBAL, _traffic(spread, count, read).bytes, way))
             elif source.startswith("shared"):
                 works.append(Work(Unit.SHARED, float(count * read)))
             if target == "global":
-                moved, scattered = _sector_bytes(spread, count, written)
-                works.append(Work(Unit.GLOBAL, moved, "scatter" if scattered else "store"))
+                traffic = _traffic(spread, count, written)
+                works.append(Work(Unit.GLOBAL, traffic.bytes, "scatter" if traffic.scattered else "store"))
+                works.append(Work(Unit.ISSUE, float(traffic.accesses), "store"))
             elif target.startswith("shared") and not way:
                 works.append(Work(Unit.SHARED, float(count * written)))
             if not works or read != written:
@@ -139,9 +141,9 @@ class Pricing:
         return self._known[key]
 
 
-def _sector_bytes(spread: Spread | None, count: int, item_bytes: int) -> tuple[float, bool]:
-    """Bytes of the sectors that ``count`` elements touch in global memory, and whether that is a ``scatter``."""
+def _traffic(spread: Spread | None, count: int, item_bytes: int) -> Traffic:
+    """What ``count`` elements of a fragment, or of shared memory, move to or from global memory."""
     if spread is None:
-        return float(count * item_bytes), False
-    moved, scattered = spread.moved(item_bytes)
-    return moved * count / spread.threads.size, scattered
+        return Traffic(count * item_bytes, 0, False)
+    whole, part = spread.traffic(item_bytes), count / spread.threads.size
+    return Traffic(math.ceil(whole.bytes * part), math.ceil(whole.accesses * part), whole.scattered)

@@ -79,7 +79,11 @@ class Engine:
         self._live: set[Strand] = set()
         wait = Work(Unit.BARRIER, 1, "mbarrier")
         self._mbarrier = latency(gpu, wait)
-        self._sync = latency(gpu, Work(Unit.BARRIER, 1))
+        self._sync = {
+            "cta": latency(gpu, Work(Unit.BARRIER, 1)),
+            "cluster": gpu.latencies.cluster_barrier,
+            "grid": gpu.latencies.cluster_barrier,
+        }
 
     # ---- launches
 
@@ -177,11 +181,11 @@ class Engine:
                 strand.open_copies.append(end)
                 if request.args is not None:
                     self.at(end, _move, request.args)
-                self._wake(strand, t + _ISSUE_CYCLES)
+                self._wake(strand, _issued(t, end, request.cost))
             case Load():
                 end = self._use(strand.cta.sm, t, request.cost)
                 strand.cta.loads[request.number] = end
-                self._wake(strand, max(t + _ISSUE_CYCLES, end - request.cost.latency))
+                self._wake(strand, _issued(t, end, request.cost))
             case CopyTma():
                 self._tma(strand, request)
             case Multiply():
@@ -264,7 +268,7 @@ class Engine:
         del self._gathered[key]
         for strand in place.strands:
             strand.cta.syncs.pop(key, None)
-            self._wake(strand, max(time, self.now) + self._sync)
+            self._wake(strand, max(time, self.now) + self._sync[request.scope])
 
     def _key(self, strand: Strand, request: Sync) -> Any:
         if request.scope == "cta":
@@ -295,6 +299,11 @@ class Engine:
         if len(stuck) > 16:
             lines.append(f"  and {len(stuck) - 16} more")
         return "\n".join(lines)
+
+
+def _issued(start: float, end: float, cost: Cost) -> float:
+    """When threads have handed all of their loads to the memory pipe, which takes no more than it moves."""
+    return max(start + _ISSUE_CYCLES, end - cost.latency)
 
 
 def _move(_: float, args: tuple[Any, Any]) -> None:

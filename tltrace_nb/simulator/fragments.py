@@ -24,6 +24,18 @@ from tltrace_nb.simulator.memory import Array
 _ANNOTATION = "layout_map"
 
 
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """A fragment on its way to or from global memory: bytes of the sectors that its warps touch.
+
+    ``accesses``: of one thread, one after the other. ``scattered``: less than half of each line touched is used.
+    """
+
+    bytes: int
+    accesses: int
+    scattered: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Spread:
     """One fragment. ``threads`` holds the thread of every element (of its first copy), in the fragment's shape.
@@ -34,7 +46,7 @@ class Spread:
     threads: Array
     values: int
     copies: int
-    _touched: dict[int, tuple[int, bool]] = field(default_factory=dict, repr=False)
+    _traffic: dict[int, Traffic] = field(default_factory=dict, repr=False)
 
     @property
     def workers(self) -> int:
@@ -50,17 +62,16 @@ class Spread:
         rows = self._rows(axis)
         return int(np.count_nonzero((rows == rows[0, 0]).any(axis=1)))
 
-    def moved(self, item_bytes: int) -> tuple[int, bool]:
-        """Bytes of the sectors that warps touch when the fragment goes to or from global memory, rows far apart.
+    def traffic(self, item_bytes: int) -> Traffic:
+        """What moves it from or to global memory, if its rows are far apart there.
 
-        Also whether the accesses are scattered: less than half of each 128-byte line that a warp touches is used.
-        A thread moves up to 16 bytes at a time, of neighbours in a row (CUDA's widest vector access).
+        A thread moves up to 16 bytes at a time, of neighbours in a row.
         """
-        if item_bytes not in self._touched:
-            self._touched[item_bytes] = self._touch(item_bytes)
-        return self._touched[item_bytes]
+        if item_bytes not in self._traffic:
+            self._traffic[item_bytes] = self._touch(item_bytes)
+        return self._traffic[item_bytes]
 
-    def _touch(self, item_bytes: int) -> tuple[int, bool]:
+    def _touch(self, item_bytes: int) -> Traffic:
         columns = self.threads.shape[-1]
         by_row = self.threads.reshape(-1, columns)
         width = _vector(by_row, max(1, VECTOR_BYTES // item_bytes))
@@ -76,8 +87,9 @@ class Spread:
             pieces = -(-width * item_bytes // size) if width * item_bytes > size else 1
             return len(np.unique(np.stack([first // WARP, turn, row, at // size]), axis=1).T) * pieces
 
-        moved = places(SECTOR_BYTES) * SECTOR_BYTES
-        return moved, self.threads.size * item_bytes < places(LINE_BYTES) * LINE_BYTES / 2
+        lines = places(LINE_BYTES) * LINE_BYTES
+        scattered = self.threads.size * item_bytes < lines / 2
+        return Traffic(places(SECTOR_BYTES) * SECTOR_BYTES, int(turn.max()) + 1, scattered)
 
     def _rows(self, axis: int) -> Array:
         return np.moveaxis(self.threads, axis, -1).reshape(-1, self.threads.shape[axis])

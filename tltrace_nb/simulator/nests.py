@@ -40,9 +40,11 @@ class Nests:
         held = w.nest_registers(loop)
 
         w.await_loads(buffers_of(loop))
+        stored = [s.buffer for s, _ in walk(loop.body) if isinstance(s, tirx.BufferStore)]
 
         def write() -> None:
             extents = _extents(loop, rank)
+            w.tiles.exchange(*(b for b in buffers_of(loop) if b not in stored))
             for d in range(rank):
                 w.line(f"n{inner.nest}_{d} = 1")
             for buffer in held:
@@ -53,6 +55,8 @@ class Nests:
             work = w.nest_tally.take()
             count = w.tiles.count(extents, place) + _copies(loop, w.spreads)
             w.line(f"yield c.lanes({w.constant(work)}, {count})")
+            for buffer in stored:
+                w.tiles.wrote(buffer)
 
         w.tiles.together(place, write)
         w.tally.take()

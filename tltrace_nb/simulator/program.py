@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from tvm import tirx
-from tvm.ir import structural_equal
 
 from tltrace_nb.core.ir import Expr, Stmt, op_name, post_order_visit, walk
 from tltrace_nb.core.reach import LaunchShape
@@ -27,6 +26,7 @@ from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.expressions import Expressions, Place
 from tltrace_nb.simulator.fragments import Spread
+from tltrace_nb.simulator.inhand import InHand
 from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nests import Nests
@@ -111,6 +111,8 @@ class Writer:
         self.needed = needed
         self.varying = Varying(shape)
         self.tally, self.nest_tally = Tally(), Tally()
+        self.vector: Tally | None = None
+        self.in_hand = InHand()
         self.starts: dict[Any, str] = {}
         self.extents: dict[Any, int] = {}
         self.combiner = ""
@@ -127,7 +129,6 @@ class Writer:
         self._buffers: dict[Any, BufferUse] = {}
         self._constants: dict[str, Any] = {}
         self._scalars: list[Any] = []
-        self._held: list[tuple[Any, list[Expr]]] = []
         self._loaded = loaded_fragments(shape.body)
         self._parameters = {buffer.data: buffer for buffer in parameters}
         self.strands = Strands(shape, self._evaluate)
@@ -285,23 +286,11 @@ class Writer:
         """Count one element's load or store; with ``indices``, of an element that the thread may have in hand."""
         scope = str(buffer.scope())
         if scope == "global":
-            if indices is not None and self._in_hand(buffer, way, list(indices)):
+            if indices is not None and self.in_hand(buffer, way, list(indices)):
                 return
             self.tally.add(Unit.GLOBAL, self.item_bytes(buffer), way)
         elif scope.startswith("shared"):
             self.tally.add(Unit.SHARED, self.item_bytes(buffer))
-
-    def _in_hand(self, buffer: Any, way: str, indices: list[Expr]) -> bool:
-        """Whether a load finds in a register what the same thread loaded or stored before, as a compiler sees to."""
-        element = (buffer.data, indices)
-        known = any(
-            data.same_as(buffer.data) and all(map(structural_equal, others, indices)) for data, others in self._held
-        )
-        if way == "store":
-            self._held = [(data, others) for data, others in self._held if not data.same_as(buffer.data)]
-        if way == "store" or not known:
-            self._held.append(element)
-        return known and way != "store"
 
     def loaded(self, buffer: Any) -> int | None:
         """The number under which strands keep when a fragment's load is done; ``None`` if nothing loads it."""

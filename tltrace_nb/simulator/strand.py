@@ -139,6 +139,16 @@ class Strand:
         """Wait for the load of a fragment that comes to be used."""
         self.t = max(self.t, self.cta.loads.get(number, 0.0))
 
+    def await_payload(self) -> None:
+        """Wait for a payload from global memory, whose load was issued when its record's clock was read."""
+        loaded = self.last_clock - self.clock_offset + self.engine.gpu.latencies.load
+        self.t = max(self.t, loaded + self.marker)
+
+    def exchange(self, operands: bool) -> None:
+        """The barrier between writing shared memory and reading it, which TileLang adds; and the fence for products."""
+        of, gpu = self.engine.gpu.latencies, self.engine.gpu
+        self.t += of.barrier + self.n / gpu.barrier_threads_per_cycle + (of.proxy_fence if operands else 0.0)
+
     def arrive(self, barrier: Mbarrier, mask: Mask, expected: int = 0, expecting: Mask = True) -> None:
         """The lanes of a mask arrive; ``expected`` bytes are announced by each of those ``expecting``."""
         threads = 0 if mask is False else self.count(mask)

@@ -38,6 +38,7 @@ class TileOperators:
         self._w = writer
         self._barriers = BarrierOperators(writer)
         self.atomics = Atomics(writer)
+        self._written: set[Any] = set()
 
     def operator(self, name: str, call: Any, place: Place) -> None:
         """Write one operator."""
@@ -83,6 +84,18 @@ class TileOperators:
         w.tally.take()
         w.await_loads([load.buffer])
         return load.buffer, f"({w.buffer(load.buffer, region)}, ({starts}), ({sizes}))", extents
+
+    def wrote(self, buffer: Any) -> None:
+        """Threads wrote shared memory: before it is read, TileLang has them wait for each other."""
+        if str(buffer.scope()).startswith("shared"):
+            self._written.add(buffer.data)
+
+    def exchange(self, *buffers: Any, operands: bool = False) -> None:
+        """Let the threads wait for each other if one of these buffers was written since; ``operands`` of products."""
+        written = {b.data for b in buffers} & self._written
+        if written:
+            self._w.line(f"c.exchange({operands})")
+            self._written.clear()
 
     def together(self, place: Place, write: Callable[[], None]) -> None:
         """What all strands that come here do once, together."""
@@ -151,6 +164,9 @@ class TileOperators:
                 w.line(f"move{args}")
             way = "cp.async" if inward and w.gpu.latencies.cp_async else ""
             cost = self._moved(source, target, extents, place, way)
+            self.exchange(source)
+            if not way:
+                self.wrote(target)
             number = w.loaded(target) if scopes[0] == "global" else None
             w.line(f"yield {cost}" if number is None else f"yield c.load({number}, {cost})")
 
@@ -202,6 +218,7 @@ class TileOperators:
         waits = int(dict(call.annotations or {}).get("wg_wait", 0)) >= 0 and name == "gemm"
 
         def write() -> None:
+            self.exchange(a[0], b[0], operands=True)
             if w.needed(c[0]):
                 w.line(f"product({a[1]}, {b[1]}, {c[1]}, {left}, {right}, {clear})")
             price = f"c.product({m}, {n}, {k}, {dtype!r})"
@@ -258,6 +275,8 @@ class TileOperators:
             if w.needed(target):
                 w.line(done)
             count = self.count(extents, place)
+            self.exchange(source)
+            self.wrote(target)
             if name == "reduce" and spread is not None:
                 axis = int(call.args[3]) - len(extents) + spread.threads.ndim
                 w.line(f"yield c.reduced({count}, {axis}, {w.item_bytes(source)}, {w.named(spread)})")
