@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from kernels import BY_NAME
 
 from tltrace_nb import trace as tl
+from tltrace_nb.core.ir import shown_source
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.slots import STATE_OPEN, headers
 from tltrace_nb.core.trace import Trace
@@ -26,6 +28,13 @@ from tltrace_nb.simulator.machine import preset
 from tltrace_nb.simulator.run import compile_virtual, simulate
 
 
+def at(comment: str) -> str:
+    """``file:line`` of the line of this module that ends with a comment."""
+    lines = Path(__file__).read_text().splitlines()
+    (line,) = (number for number, text in enumerate(lines, 1) if text.endswith(f"  # {comment}"))
+    return shown_source(__file__, line)
+
+
 def _deadlock():
     @T.prim_func
     def deadlock(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
@@ -35,11 +44,11 @@ def _deadlock():
             tx = T.get_thread_binding()
             with tl.range("whole"):
                 if tx < 128:
-                    T.mbarrier_wait_parity(full[0], 0)
-                    T.mbarrier_arrive(empty[0])
+                    T.mbarrier_wait_parity(full[0], 0)  # first waits
+                    T.mbarrier_arrive(empty[0])  # first arrives
                 else:
-                    T.mbarrier_wait_parity(empty[0], 0)
-                    T.mbarrier_arrive(full[0])
+                    T.mbarrier_wait_parity(empty[0], 0)  # second waits
+                    T.mbarrier_arrive(full[0])  # second arrives
             B[tx] = A[tx]
 
     return deadlock
@@ -48,10 +57,17 @@ def _deadlock():
 def test_a_deadlock_says_who_waits_for_what_and_keeps_what_was_recorded() -> None:
     with pytest.raises(DeadlockError) as caught:
         simulate(_deadlock(), [torch.zeros(256)])
-    text = str(caught.value)
-    assert "kernel deadlock" in text
-    assert "CTA (1, 0, 0), strand 0 (threads 0..127) waits for parity 0 of mbarrier full[0]" in text
-    assert "strand 1 (threads 128..255) waits for parity 0 of mbarrier empty[0] (phase 0, 0 of 128 arrived)" in text
+    first, second = "warp group 0 (threads 0..127)", "warp group 1 (threads 128..255)"
+    assert str(caught.value).splitlines()[0].startswith("kernel deadlock: deadlock after ")
+    reports = [
+        f"CTA (1, 0, 0), {me}, {at(f'{who} waits')}: waits for parity 0 of mbarrier {barrier} (phase 0, 0 of 128 "
+        f"arrived); arrivals come from {other} at {at(f'{whom} arrives')}"
+        for me, who, barrier, other, whom in (
+            (first, "first", "full[0]", second, "second"),
+            (second, "second", "empty[0]", first, "first"),
+        )
+    ]
+    assert all(f"  {report}\n" in str(caught.value) for report in reports)
     kept = caught.value.trace
     assert isinstance(kept, Trace)
     assert (headers(kept.slots)["state"] == STATE_OPEN).any()
@@ -72,7 +88,7 @@ def _unwritten():
 
 
 def test_reading_unwritten_shared_memory_is_an_error_unless_told_otherwise() -> None:
-    with pytest.raises(MemoryAccessError, match=r"kernel unwritten, CTA \(2, 0, 0\), strand 0 .*tile\[0, 0\]"):
+    with pytest.raises(MemoryAccessError, match=r"kernel unwritten, CTA \(2, 0, 0\), warps 0..1 .*tile\[0, 0\]"):
         simulate(_unwritten(), [torch.ones(64, 64)])
     simulate(_unwritten(), [torch.ones(64, 64)], strict=False)
 
@@ -222,5 +238,5 @@ def _racing():
 
 
 def test_iterations_that_race_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="kernel racing: .*T.Parallel that update the same element: total"):
+    with pytest.raises(UnsupportedError, match="kernel racing, .*T.Parallel that update the same element: total"):
         compile_virtual(_racing())

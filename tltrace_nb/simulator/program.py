@@ -11,8 +11,9 @@ threads of a plain one. It is found from the conditions on thread indices around
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from tltrace_nb.simulator.strands import Strands, accesses
 from tltrace_nb.simulator.tileops import TileOperators
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
 
+FILE = "<virtual GPU>"
+"""The file name of generated code, in tracebacks."""
 BARRIER_SCOPES = ("shared.barrier", "shared.cluster_barrier")
 _IDENTITIES: dict[str, Callable[[Any], str]] = {
     "sum": lambda _: "0",
@@ -59,12 +62,26 @@ class BufferUse:
     scope: str
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A place in the kernel where some of its strands arrive at barriers of one buffer."""
+
+    line: str
+    strands: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Program:
-    """A compiled launch. ``strands`` are the linear ids of each strand's threads, ascending."""
+    """A compiled launch. ``strands`` are the linear ids of each strand's threads, ascending.
 
-    run: Callable[[Any], Iterator[Any]]
+    ``lines`` has the author's ``file:line`` (or "near" it, or nothing) for every line of ``source``; ``arrivals`` are
+    those at the barriers of each buffer, by its number.
+    """
+
+    run: Callable[[Any], GeneratorType[Any, None, None]]
     source: str
+    lines: tuple[str, ...]
+    arrivals: dict[int, tuple[Arrival, ...]]
     shape: LaunchShape
     strands: tuple[tuple[int, ...], ...]
     buffers: tuple[BufferUse, ...]
@@ -74,13 +91,20 @@ class Program:
 
 
 def compile_launch(
-    name: str, shape: LaunchShape, gpu: Gpu, needed: Callable[[Any], bool], annotations: Any, parameters: Sequence[Any]
+    name: str,
+    shape: LaunchShape,
+    gpu: Gpu,
+    needed: Callable[[Any], bool],
+    annotations: Any,
+    parameters: Sequence[Any],
+    lines: Mapping[Stmt, str],
 ) -> Program:
     """Compile a launch. ``needed`` tells which buffers' contents matter, ``parameters`` are the kernel's buffers.
 
-    Raises ``UnsupportedError`` naming the kernel and what it uses.
+    ``lines`` tells where its statements come from. Raises ``UnsupportedError`` naming the kernel, the line and what
+    it uses.
     """
-    return Writer(name, shape, gpu, needed, annotations, parameters).program()
+    return Writer(name, shape, gpu, needed, annotations, parameters, lines).program()
 
 
 class Writer:
@@ -94,6 +118,7 @@ class Writer:
         needed: Callable[[Any], bool],
         annotations: Any,
         parameters: Sequence[Any],
+        lines: Mapping[Stmt, str],
     ):
         self.gpu = gpu
         self.needed = needed
@@ -109,6 +134,10 @@ class Writer:
         self.nests = Nests(self)
         self._name, self._shape, self._annotations = name, shape, annotations
         self._lines: list[str] = []
+        self._origins: list[str] = []
+        self._author_lines = lines
+        self._here = ""
+        self._arrivals: dict[int, list[Arrival]] = {}
         self._depth = 1
         self._numbers = 0
         self._variables: dict[Any, str] = {}
@@ -143,13 +172,16 @@ class Writer:
                 head.append(f"    b{use.number} = c.view({use.number})")
         head += [f"    s{i} = c.scalars[{i}]" for i in range(len(self._scalars))]
         source = "\n".join([*head, *self._lines, "    return", "    yield"])
+        lines = (*("" for _ in head), *self._origins, "", "")
+        arrivals = {number: tuple(dict.fromkeys(found)) for number, found in self._arrivals.items()}
         namespace = {**_NAMES, **self._constants}
-        exec(compile(source, f"<virtual GPU: {self._name}>", "exec"), namespace)
+        exec(compile(source, FILE, "exec"), namespace)
         memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES))
         barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
-        run: Callable[[Any], Iterator[Any]] = namespace["run"]
+        run: Callable[[Any], GeneratorType[Any, None, None]] = namespace["run"]
         scalars = tuple(self._scalars)
-        return Program(run, source, shape, self.strands.ids, memory, barriers, scalars, self.strands.private())
+        private = self.strands.private()
+        return Program(run, source, lines, arrivals, shape, self.strands.ids, memory, barriers, scalars, private)
 
     # ---- text
 
@@ -161,6 +193,16 @@ class Writer:
     def line(self, text: str) -> None:
         """Append a line."""
         self._lines.append("    " * self._depth + text)
+        self._origins.append(self._here)
+
+    @contextlib.contextmanager
+    def origin(self, statement: Stmt) -> Iterator[None]:
+        """Lines within come from this statement."""
+        around, self._here = self._here, self._author_lines.get(statement, self._here)
+        try:
+            yield
+        finally:
+            self._here = around
 
     @contextlib.contextmanager
     def indented(self) -> Iterator[None]:
@@ -205,7 +247,8 @@ class Writer:
         """The error that names what and where."""
         text = " ".join(str(node).split())
         text = text if len(text) < 200 else f"{text[:197]}..."
-        return UnsupportedError(f"kernel {self._name}: the virtual GPU does not know {what}: {text}")
+        where = f"kernel {self._name}, {self._here}" if self._here else f"kernel {self._name}"
+        return UnsupportedError(f"{where}: the virtual GPU does not know {what}: {text}")
 
     # ---- names
 
@@ -237,6 +280,10 @@ class Writer:
     def barriers(self, buffer: Any, node: Any) -> str:
         """A barrier buffer's name."""
         return self.buffer(buffer, node)
+
+    def arrives(self, buffer: Any, strands: tuple[int, ...]) -> None:
+        """Note that the strands arrive here at a barrier of this buffer."""
+        self._arrivals.setdefault(self._buffers[buffer].number, []).append(Arrival(self._here, strands))
 
     def parameter(self, data: Any, node: Any) -> Any:
         """The kernel's parameter with this data."""
@@ -339,6 +386,7 @@ class Writer:
         """An expression's value now, while nothing runs."""
         kept, self._variables = self._variables, names
         lines, self._lines = self._lines, []
+        origins, self._origins = self._origins, []
         try:
             text = self.expressions(e, Place())
             before = "\n".join(line.removeprefix("    ") for line in self._lines)
@@ -347,6 +395,6 @@ class Writer:
         except UnsupportedError:
             return None
         finally:
-            self._variables, self._lines = kept, lines
+            self._variables, self._lines, self._origins = kept, lines, origins
             self.tally.take()
         return known["answer"]

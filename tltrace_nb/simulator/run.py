@@ -24,6 +24,7 @@ from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.engine import Engine, Launch, Progress
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
 from tltrace_nb.simulator.footprint import footprint
+from tltrace_nb.simulator.lines import lines
 from tltrace_nb.simulator.machine import Gpu, occupancy, preset
 from tltrace_nb.simulator.memory import Array, as_array, as_tensor, dtype_of
 from tltrace_nb.simulator.needs import needed_data
@@ -204,6 +205,7 @@ def compile_virtual(
             everything if functional else needed_data(shape.body),
             annotations,
             list(ready.buffer_map.values()),
+            lines(shape.body, lowering.marked.func, lowering.table),
         )
         for shape, annotations in zip(shapes, notes, strict=True)
     )

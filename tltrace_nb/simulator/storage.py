@@ -113,7 +113,7 @@ class Layout:
             if data not in barriers:
                 counts = self._counts.get(data) or [1] * int(use.buffer.shape[0])
                 names = [f"{use.buffer.name}[{i}]" for i in range(len(counts))]
-                barriers[data] = [Mbarrier(n, c, engine.release) for n, c in zip(names, counts, strict=True)]
+                barriers[data] = [Mbarrier(n, c, engine.release, index) for n, c in zip(names, counts, strict=True)]
             return barriers[data]
 
         for i, lanes in enumerate(self._lanes):
