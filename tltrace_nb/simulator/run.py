@@ -83,7 +83,12 @@ class VirtualKernel:
         writers, words = (int(e) for e in self.lowering.slots.shape[1:])
         slots = np.zeros((rows, writers, words), np.int64)
         origin = dataclasses.replace(
-            describe(table, tuple(grids)), device="virtual", gpu=f"{self.gpu.name} model", driver="", cuda=""
+            describe(table, tuple(grids)),
+            device="virtual",
+            gpu=f"{self.gpu.name} model",
+            driver="",
+            cuda="",
+            clock_ghz=self.gpu.clock_ghz,
         )
         trace = Trace(slots, table, origin)
         if started is not None:
