@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tilelang.language as T
 import torch
 from kernels import BY_NAME
+from source_lines import line_of
 
 from tltrace_nb import trace as tl
-from tltrace_nb.core.ir import shown_source
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.slots import STATE_OPEN, headers
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.simulator.engine import Engine
 from tltrace_nb.simulator.errors import (
     DeadlockError,
     MemoryAccessError,
     SimulationError,
-    StepLimitError,
     UnsupportedError,
 )
 from tltrace_nb.simulator.machine import preset
 from tltrace_nb.simulator.run import compile_virtual, simulate
-
-
-def at(comment: str) -> str:
-    """``file:line`` of the line of this module that ends with a comment."""
-    lines = Path(__file__).read_text().splitlines()
-    (line,) = (number for number, text in enumerate(lines, 1) if text.endswith(f"  # {comment}"))
-    return shown_source(__file__, line)
 
 
 def _deadlock():
@@ -60,8 +50,8 @@ def test_a_deadlock_says_who_waits_for_what_and_keeps_what_was_recorded() -> Non
     first, second = "warp group 0 (threads 0..127)", "warp group 1 (threads 128..255)"
     assert str(caught.value).splitlines()[0].startswith("kernel deadlock: deadlock after ")
     reports = [
-        f"CTA (1, 0, 0), {me}, {at(f'{who} waits')}: waits for parity 0 of mbarrier {barrier} (phase 0, 0 of 128 "
-        f"arrived); arrivals come from {other} at {at(f'{whom} arrives')}"
+        f"CTA (1, 0, 0), {me}, {line_of(__file__, f'{who} waits')}: waits for parity 0 of mbarrier {barrier} (phase "
+        f"0, 0 of 128 arrived); arrivals come from {other} at {line_of(__file__, f'{whom} arrives')}"
         for me, who, barrier, other, whom in (
             (first, "first", "full[0]", second, "second"),
             (second, "second", "empty[0]", first, "first"),
@@ -123,24 +113,6 @@ def _unsupported():
 def test_what_is_unknown_is_named_before_anything_runs() -> None:
     with pytest.raises(UnsupportedError, match="kernel unsupported.*call_extern.*somebodys_function"):
         compile_virtual(_unsupported())
-
-
-def _endless():
-    @T.prim_func
-    def endless(A: T.Tensor((1,), "int32"), B: T.Tensor((1,), "int32")):
-        with T.Kernel(1, threads=32):
-            value = T.alloc_var("int32", init=1)
-            while value > 0:
-                value = A[0]
-            B[0] = value
-
-    return endless
-
-
-def test_an_endless_loop_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Engine.__init__, "__defaults__", (None, 1000))
-    with pytest.raises(StepLimitError, match=r"kernel endless, CTA \(0, 0, 0\)"):
-        simulate(_endless(), [torch.ones(1, dtype=torch.int32)])
 
 
 def test_too_much_shared_memory_is_an_error() -> None:

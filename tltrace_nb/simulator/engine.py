@@ -30,10 +30,12 @@ from tltrace_nb.simulator.strand import Cta, Strand
 
 CLOCK_STEP_OF_SM = 7919
 """By how many cycles the clocks of neighbouring SMs differ."""
-STEP_LIMIT = 1_000_000
-"""Turns of loops without a known end that a strand may take: seconds to half a minute of a loop that never ends."""
+STEP_LIMIT = 100_000
+"""Turns of loops without a known end that a strand may take; some seconds of a loop that never ends."""
 Progress = Callable[[int, int], None]
 """Told how many CTAs are done, of how many."""
+_TURNS_PER_TICK = 1024
+"""Events between two calls of ``Progress`` while no CTA ends."""
 _ISSUE_CYCLES = 8.0
 """What it costs a strand to start something that goes on without it (estimate)."""
 
@@ -98,7 +100,9 @@ class Engine:
         try:
             with np.errstate(all="ignore"), tiles.one_thread():
                 while events:
-                    self.now, _, target, argument = heapq.heappop(events)
+                    self.now, turn, target, argument = heapq.heappop(events)
+                    if not turn % _TURNS_PER_TICK and self._progress is not None:
+                        self._progress(self._done, total)
                     if type(target) is Strand:
                         if argument is None:
                             self._resume(target)

@@ -140,7 +140,8 @@ class Strand:
         self.t += 1.0
         if self._steps > self.engine.step_limit:
             raise StepLimitError(
-                f"a loop is not done after {self.engine.step_limit:,} turns; check its condition, or raise step_limit"
+                f"a loop is not done after {self.engine.step_limit:,} turns; check its condition, or allow more: "
+                "trace.simulate(..., step_limit=)"
             )
 
     def check(self, condition: Any, message: str) -> None:

@@ -123,6 +123,8 @@ class TileOperators:
         scopes = str(source.scope()), str(target.scope())
         args = f"({to_box}, {from_box})" if w.needed(target) else None
         inward = scopes[0] == "global" and scopes[1].startswith("shared")
+        if name == "tma_copy" and not w.gpu.latencies.tma:
+            raise w.unsupported(f"TMA copies on {w.gpu.architecture} (the {w.gpu.name} model), which has none", call)
         if name == "tma_copy" and inward:
             if "barrier" not in notes:
                 raise w.unsupported("tma_copy into shared memory without a barrier", call)
