@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -212,3 +213,62 @@ def _racing():
 def test_iterations_that_race_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="kernel racing, .*T.Parallel that update the same element: total"):
         compile_virtual(_racing())
+
+
+def _without_clear():
+    @T.prim_func
+    def without_clear(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.gemm(a, a, c)  # product
+            T.copy(c, C)
+
+    return without_clear
+
+
+def _half_written():
+    @T.prim_func
+    def half_written(A: T.Tensor((8, 8), "float32"), B: T.Tensor((8, 8), "float32")):
+        with T.Kernel(1, threads=32):
+            f = T.alloc_fragment((8, 8), "float32")
+            for i, j in T.Parallel(8, 4):
+                f[i, j] = A[i, j]
+            for i, j in T.Parallel(8, 8):
+                B[i, j] = f[i, j]  # element
+
+    return half_written
+
+
+def _reads_output():
+    @T.prim_func
+    def reads_output(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(64):
+                B[i] = B[i] + A[i]  # sum
+
+    return reads_output
+
+
+@pytest.mark.parametrize(
+    ("build", "inputs", "comment", "element"),
+    [
+        (_without_clear, [torch.ones(64, 64).half()], "product", "c[0, 0]"),
+        (_half_written, [torch.ones(8, 8)], "element", "f[0, 4]"),
+        (_reads_output, [torch.ones(64)], "sum", "B[0]"),
+    ],
+)
+def test_reading_what_nobody_wrote_is_an_error_in_every_memory(
+    build: Callable, inputs: list[torch.Tensor], comment: str, element: str
+) -> None:
+    with pytest.raises(MemoryAccessError) as caught:
+        simulate(build(), inputs)
+    assert f", {line_of(__file__, comment)}: reads {element} before anything was written there; " in str(caught.value)
+    simulate(build(), inputs, strict=False)
+
+
+def test_an_output_that_is_passed_may_be_read() -> None:
+    b = torch.ones(64)
+    simulate(_reads_output(), [torch.ones(64), b])
+    assert (b == 2).all()

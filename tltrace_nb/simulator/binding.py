@@ -21,9 +21,13 @@ from tltrace_nb.simulator.storage import number
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Arrays by their buffers' data, scalars by their variables, and the outputs that were allocated, in order."""
+    """Arrays by their buffers' data, scalars by their variables, and the outputs that were allocated, in order.
+
+    ``written`` tells of each element of those outputs whether the kernel has written it: on a card they hold anything.
+    """
 
     arrays: dict[Any, Array] = field(default_factory=dict)
+    written: dict[Any, Array] = field(default_factory=dict)
     scalars: dict[Any, Any] = field(default_factory=dict)
     outputs: list[Any] = field(default_factory=list)
 
@@ -130,6 +134,7 @@ class _Binder:
         shape = tuple(self._number(e, f"kernel {self._name}: {buffer.name}") for e in buffer.shape)
         array = np.zeros(shape, dtype_of(str(buffer.dtype)))
         self._bound.arrays[buffer.data] = array
+        self._bound.written[buffer.data] = np.zeros(array.size, bool)
         self._bound.outputs.append(as_tensor(array) if as_torch else array)
 
     def _number(self, extent: Any, what: str) -> int:

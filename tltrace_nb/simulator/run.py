@@ -101,7 +101,9 @@ class VirtualKernel:
         engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
         try:
             for program, grid, annotations in zip(self.programs, grids, self.annotations, strict=True):
-                layout = Layout(self.name, program, arrays, scalars, grid, annotations, self.strict, self.guarded)
+                layout = Layout(
+                    self.name, program, arrays, bound.written, scalars, grid, annotations, self.strict, self.guarded
+                )
                 places = self._places(program)
                 launch = Launch(self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta)
                 engine.run(launch)
@@ -204,8 +206,8 @@ def simulate(
 
     ``inputs`` are torch tensors of the CPU or NumPy arrays; they are changed where the kernel writes to them. What
     ``out_idx`` names is allocated, zeroed, by default the trailing parameters that were not passed.
-    ``functional=False`` computes only what control flow, addresses or payloads depend on. ``strict``: reading shared
-    memory before it was written is an error.
+    ``functional=False`` computes only what control flow, addresses or payloads depend on. ``strict``: reading an
+    output, shared memory or a fragment before it was written is an error.
 
     >>> c, trace = simulate(matmul, [a, b], gpu="classroom")
     """
