@@ -13,6 +13,7 @@ from kernels import BY_NAME
 from source_lines import line_of
 
 from tltrace_nb import trace
+from tltrace_nb.core.api import HISTORY
 from tltrace_nb.core.jit import VirtualTracedKernel
 from tltrace_nb.simulator.errors import MemoryAccessError, SimulationError, StepLimitError
 from tltrace_nb.simulator.run import compile_virtual
@@ -199,3 +200,14 @@ def test_progress_is_told_while_no_cta_ends() -> None:
         )
     assert seen
     assert set(seen) == {(0, 1)}
+
+
+def test_trace_run_keeps_what_was_recorded_too() -> None:
+    virtual = VirtualTracedKernel(None, compile_virtual(_tiles(), "classroom"), [-1], trace.captured)
+    with pytest.raises(MemoryAccessError) as caught:
+        trace.run(virtual, (A, 40), stem="cut")
+    assert trace.last is caught.value.trace
+    before = len(trace.history)
+    assert trace.run(virtual, (A, -1), stem="whole").shape == (64, 32)
+    assert trace.last.events.payload.nunique() == 64
+    assert len(trace.history) == min(before + 1, HISTORY)

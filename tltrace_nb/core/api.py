@@ -274,7 +274,7 @@ class TraceSwitch:
         """
         from tltrace_nb.core.runs import run
 
-        outputs, trace = run(compiled, tuple(inputs), must_trace=self.enabled)
+        outputs, trace = run(compiled, tuple(inputs), must_trace=self.enabled, started=self.captured)
         if trace is not None:
             if trace is not self.last:
                 self.captured(trace)

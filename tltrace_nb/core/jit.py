@@ -181,13 +181,10 @@ class VirtualTracedKernel:
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the kernel and capture its trace. Errors as ``simulator.run.VirtualKernel.run``."""
-        return self._run(inputs, self.captured)[0]
+        return self.run(inputs, self.captured)[0]
 
-    def run(self, inputs: tuple[Any, ...]) -> tuple[Any, Trace]:
-        """One run: the outputs, and its trace, which is not put into the history."""
-        return self._run(inputs, None)
-
-    def _run(self, inputs: tuple[Any, ...], started: Callable[[Trace], None] | None) -> tuple[Any, Trace]:
+    def run(self, inputs: tuple[Any, ...], started: Callable[[Trace], None] | None = None) -> tuple[Any, Trace]:
+        """One run: the outputs, and its trace, which only ``started`` gets before the end."""
         from tltrace_nb.simulator.progress import progress_bar
 
         out_idx: list[int] = [] if self.out_idx is None else self.out_idx
