@@ -118,7 +118,7 @@ def test_what_is_unknown_is_named_before_anything_runs() -> None:
 
 def test_too_much_shared_memory_is_an_error() -> None:
     small = dataclasses.replace(preset("h200"), name="small", shared_per_cta=1024)
-    with pytest.raises(SimulationError, match="kernel gemm.*bytes of shared memory"):
+    with pytest.raises(SimulationError, match=r"gemm, .*gemm.py:\d+: .* bytes of shared memory.*A_shared 24,576"):
         simulate(BY_NAME["gemm_3"].build(), BY_NAME["gemm_3"].inputs("cpu"), gpu=small)
 
 

@@ -1,6 +1,6 @@
 """Which line of the author's source each statement of a launch comes from.
 
-In: the body of a scheduled launch, the kernel as it was written, its site table. Out: ``file:line`` by statement.
+In: the body of a scheduled launch, the kernel as it was written, its site table. Out: :class:`Lines`.
 
 TileLang's passes make statements of their own, and drop the lines of some of the author's. Such a statement has, in
 this order: the line of the one statement of the kernel as written that writes the same buffer; ``near`` the line of its
@@ -10,11 +10,14 @@ neighbour (a wait belongs to what comes after it, all else to what came before);
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
+
+from tvm import tirx
 
 from tltrace_nb.core.anchors import written_buffers
 from tltrace_nb.core.device import RECORD
-from tltrace_nb.core.ir import Stmt, children, op_name, source_of, walk
+from tltrace_nb.core.ir import ROOT_BLOCK, Stmt, children, op_name, source_of, walk
 from tltrace_nb.core.sites import SiteTable
 
 NEAR = "near "
@@ -22,9 +25,19 @@ _RECORD_SITE = 3
 """Which argument of a record call is the site."""
 
 
-def lines(body: Stmt, written: Any, table: SiteTable) -> dict[Stmt, str]:
-    """``file:line`` of every statement of ``body``, empty where nothing is known; ``written``: the kernel as built."""
-    return _Lines(written, table).of(body)
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """``file:line`` of a launch's ``T.Kernel`` and of each of its statements, empty where nothing is known."""
+
+    launch: str
+    statements: dict[Stmt, str]
+
+
+def lines(body: Stmt, written: Any, table: SiteTable, number: int = 0) -> Lines:
+    """The lines of a scheduled body, which is that of the launch of this number in ``written``, the kernel as built."""
+    roots = [s for s, _ in walk(written.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK]
+    launch = source_of(roots[number])
+    return Lines(launch, _Lines(written, table).of(body, launch))
 
 
 class _Lines:
@@ -38,9 +51,9 @@ class _Lines:
         self._exact: dict[Stmt, str] = {}
         self._found: dict[Stmt, str] = {}
 
-    def of(self, body: Stmt) -> dict[Stmt, str]:
+    def of(self, body: Stmt, launch: str) -> dict[Stmt, str]:
         self._exact = {statement: self._own(statement) for statement, _ in walk(body)}
-        self._visit(body, "")
+        self._visit(body, _near(launch))
         return self._found
 
     def _visit(self, statement: Stmt, around: str) -> None:

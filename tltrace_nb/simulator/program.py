@@ -11,7 +11,7 @@ threads of a plain one. It is found from the conditions on thread indices around
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any
@@ -27,6 +27,7 @@ from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.expressions import Expressions, Place
+from tltrace_nb.simulator.lines import Lines
 from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nests import Nests
@@ -74,12 +75,13 @@ class Arrival:
 class Program:
     """A compiled launch. ``strands`` are the linear ids of each strand's threads, ascending.
 
-    ``lines`` has the author's ``file:line`` (or "near" it, or nothing) for every line of ``source``; ``arrivals`` are
-    those at the barriers of each buffer, by its number.
+    ``launch_line`` is the author's ``file:line`` of ``T.Kernel``, ``lines`` those (or "near" them) of every line of
+    ``source``; ``arrivals`` are those at the barriers of each buffer, by its number.
     """
 
     run: Callable[[Any], GeneratorType[Any, None, None]]
     source: str
+    launch_line: str
     lines: tuple[str, ...]
     arrivals: dict[int, tuple[Arrival, ...]]
     shape: LaunchShape
@@ -97,7 +99,7 @@ def compile_launch(
     needed: Callable[[Any], bool],
     annotations: Any,
     parameters: Sequence[Any],
-    lines: Mapping[Stmt, str],
+    lines: Lines,
 ) -> Program:
     """Compile a launch. ``needed`` tells which buffers' contents matter, ``parameters`` are the kernel's buffers.
 
@@ -118,7 +120,7 @@ class Writer:
         needed: Callable[[Any], bool],
         annotations: Any,
         parameters: Sequence[Any],
-        lines: Mapping[Stmt, str],
+        lines: Lines,
     ):
         self.gpu = gpu
         self.needed = needed
@@ -136,7 +138,7 @@ class Writer:
         self._lines: list[str] = []
         self._origins: list[str] = []
         self._author_lines = lines
-        self._here = ""
+        self._here = lines.launch
         self._arrivals: dict[int, list[Arrival]] = {}
         self._depth = 1
         self._numbers = 0
@@ -172,7 +174,7 @@ class Writer:
                 head.append(f"    b{use.number} = c.view({use.number})")
         head += [f"    s{i} = c.scalars[{i}]" for i in range(len(self._scalars))]
         source = "\n".join([*head, *self._lines, "    return", "    yield"])
-        lines = (*("" for _ in head), *self._origins, "", "")
+        lines = (*(self._here for _ in head), *self._origins, self._here, self._here)
         arrivals = {number: tuple(dict.fromkeys(found)) for number, found in self._arrivals.items()}
         namespace = {**_NAMES, **self._constants}
         exec(compile(source, FILE, "exec"), namespace)
@@ -181,7 +183,9 @@ class Writer:
         run: Callable[[Any], GeneratorType[Any, None, None]] = namespace["run"]
         scalars = tuple(self._scalars)
         private = self.strands.private()
-        return Program(run, source, lines, arrivals, shape, self.strands.ids, memory, barriers, scalars, private)
+        return Program(
+            run, source, self._here, lines, arrivals, shape, self.strands.ids, memory, barriers, scalars, private
+        )
 
     # ---- text
 
@@ -198,7 +202,7 @@ class Writer:
     @contextlib.contextmanager
     def origin(self, statement: Stmt) -> Iterator[None]:
         """Lines within come from this statement."""
-        around, self._here = self._here, self._author_lines.get(statement, self._here)
+        around, self._here = self._here, self._author_lines.statements.get(statement, self._here)
         try:
             yield
         finally:

@@ -26,7 +26,7 @@ from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.binding import bind
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
-from tltrace_nb.simulator.footprint import footprint
+from tltrace_nb.simulator.footprint import footprint, shared_buffers
 from tltrace_nb.simulator.lines import lines
 from tltrace_nb.simulator.machine import PRESETS, Gpu, occupancy, preset
 from tltrace_nb.simulator.needs import needed_data
@@ -123,7 +123,11 @@ class VirtualKernel:
         try:
             return occupancy(self.gpu, footprint(program, self.gpu)).ctas
         except ValueError as error:
-            raise SimulationError(f"kernel {self.name}: {error}; give it smaller tiles or fewer stages") from None
+            sizes = sorted(((size, name) for name, size in shared_buffers(program).items()), reverse=True)
+            held = "; shared: " + ", ".join(f"{name} {size:,}" for size, name in sizes) if sizes else ""
+            where = f"kernel {self.name}, {program.launch_line}" if program.launch_line else f"kernel {self.name}"
+            advice = "give it smaller tiles, fewer stages or fewer threads"
+            raise SimulationError(f"{where}: {error}{held}; {advice}") from None
 
 
 def compile_virtual(
@@ -171,9 +175,9 @@ def compile_virtual(
             everything if functional else needed_data(shape.body),
             annotations,
             list(ready.buffer_map.values()),
-            lines(shape.body, lowering.marked.func, lowering.table),
+            lines(shape.body, lowering.marked.func, lowering.table, number),
         )
-        for shape, annotations in zip(shapes, notes, strict=True)
+        for number, (shape, annotations) in enumerate(zip(shapes, notes, strict=True))
     )
     guarded = not bool((pass_configs or {}).get(_UNGUARDED, False))
     return VirtualKernel(lowering, ready, model, options, shapes, programs, notes, strict and functional, guarded)
