@@ -14,7 +14,6 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ from tilelang.language.kernel import KernelLaunchFrame
 from tvm import tirx
 
 from tltrace_nb.core.errors import MarkerError, PayloadError, TokenError
+from tltrace_nb.core.ir import shown_source
 from tltrace_nb.core.sites import ENTRY_POINT, EventKind, PayloadType
 
 MARKER = "__tlt_marker"
@@ -306,12 +306,7 @@ def _where_if_building() -> str:
 
 def _source() -> str:
     builder = Builder.current()
-    path = Path(builder.current_file)
-    try:
-        shown = path.relative_to(Path.cwd())
-    except ValueError:
-        shown = Path(path.name)
-    return f"{shown}:{builder.current_line}"
+    return shown_source(builder.current_file, builder.current_line)
 
 
 def _checked_name(name: Any, what: str, where: str) -> str:

@@ -84,7 +84,7 @@ class Trace:
     def _frames(self) -> Frames:
         from tltrace_nb.core.decode import decode
 
-        return decode(self.slots, self.table, self.meta.grids)
+        return decode(self.slots, self.table, self.meta.grids, self.meta.clock_ghz)
 
     @property
     def events(self) -> pd.DataFrame:

@@ -34,9 +34,7 @@ def shared_bytes(program: Program) -> int:
     sizes: dict[Any, int] = {}
     for use in program.buffers:
         if use.scope.startswith("shared"):
-            found = dtype_of(str(use.buffer.dtype))
-            size = math.prod(int(e) for e in use.buffer.shape) * (found.itemsize if found else 1)
-            sizes[use.buffer.data] = max(sizes.get(use.buffer.data, 0), size)
+            sizes[use.buffer.data] = max(sizes.get(use.buffer.data, 0), _bytes(use.buffer))
     first: dict[Any, int] = {}
     last: dict[Any, int] = {}
     for step, statement in enumerate(_steps(program.shape.body)):
@@ -49,6 +47,16 @@ def shared_bytes(program: Program) -> int:
     ]
     barriers = sum(int(e) for use in program.barriers for e in use.buffer.shape)
     return max(held, default=0) + _BARRIER_BYTES * barriers
+
+
+def shared_buffers(program: Program) -> dict[str, int]:
+    """Bytes of each shared buffer, by its name."""
+    return {str(u.buffer.name): _bytes(u.buffer) for u in program.buffers if u.scope.startswith("shared")}
+
+
+def _bytes(buffer: Any) -> int:
+    found = dtype_of(str(buffer.dtype))
+    return math.prod(int(e) for e in buffer.shape) * (found.itemsize if found else 1)
 
 
 def _steps(s: Stmt) -> list[Stmt]:

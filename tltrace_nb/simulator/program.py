@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.expressions import Expressions, Place
 from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.inhand import InHand
+from tltrace_nb.simulator.lines import Lines
 from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nests import Nests
@@ -36,6 +38,8 @@ from tltrace_nb.simulator.strands import Strands, accesses
 from tltrace_nb.simulator.tileops import TileOperators, loaded_fragments
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
 
+FILE = "<virtual GPU>"
+"""The file name of generated code, in tracebacks."""
 BARRIER_SCOPES = ("shared.barrier", "shared.cluster_barrier")
 _IDENTITIES: dict[str, Callable[[Any], str]] = {
     "sum": lambda _: "0",
@@ -60,12 +64,27 @@ class BufferUse:
     scope: str
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A place in the kernel where some of its strands arrive at barriers of one buffer."""
+
+    line: str
+    strands: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Program:
-    """A compiled launch. ``strands`` are the linear ids of each strand's threads, ascending."""
+    """A compiled launch. ``strands`` are the linear ids of each strand's threads, ascending.
 
-    run: Callable[[Any], Iterator[Any]]
+    ``launch_line`` is the author's ``file:line`` of ``T.Kernel``, ``lines`` those (or "near" them) of every line of
+    ``source``; ``arrivals`` are those at the barriers of each buffer, by its number.
+    """
+
+    run: Callable[[Any], GeneratorType[Any, None, None]]
     source: str
+    launch_line: str
+    lines: tuple[str, ...]
+    arrivals: dict[int, tuple[Arrival, ...]]
     shape: LaunchShape
     strands: tuple[tuple[int, ...], ...]
     buffers: tuple[BufferUse, ...]
@@ -83,14 +102,14 @@ def compile_launch(
     annotations: Any,
     parameters: Sequence[Any],
     spreads: Mapping[Any, Spread],
+    lines: Lines,
 ) -> Program:
     """Compile a launch. ``needed`` tells which buffers' contents matter, ``parameters`` are the kernel's buffers.
 
-    ``spreads`` are the layouts of the fragments, by their data.
-
-    Raises ``UnsupportedError`` naming the kernel and what it uses.
+    ``spreads`` are the layouts of the fragments, by their data, and ``lines`` tells where statements come from. Raises
+    ``UnsupportedError`` naming the kernel, the line and what it uses.
     """
-    return Writer(name, shape, gpu, needed, annotations, parameters, spreads).program()
+    return Writer(name, shape, gpu, needed, annotations, parameters, spreads, lines).program()
 
 
 class Writer:
@@ -105,6 +124,7 @@ class Writer:
         annotations: Any,
         parameters: Sequence[Any],
         spreads: Mapping[Any, Spread],
+        lines: Lines,
     ):
         self.gpu = gpu
         self.spreads = spreads
@@ -123,6 +143,10 @@ class Writer:
         self.nests = Nests(self)
         self._name, self._shape, self._annotations = name, shape, annotations
         self._lines: list[str] = []
+        self._origins: list[str] = []
+        self._author_lines = lines
+        self._here = lines.launch
+        self._arrivals: dict[int, list[Arrival]] = {}
         self._depth = 1
         self._numbers = 0
         self._variables: dict[Any, str] = {}
@@ -157,14 +181,19 @@ class Writer:
                 head.append(f"    b{use.number} = c.view({use.number})")
         head += [f"    s{i} = c.scalars[{i}]" for i in range(len(self._scalars))]
         source = "\n".join([*head, *self._lines, "    return", "    yield"])
+        lines = (*(self._here for _ in head), *self._origins, self._here, self._here)
+        arrivals = {number: tuple(dict.fromkeys(found)) for number, found in self._arrivals.items()}
         namespace = {**_NAMES, **self._constants}
-        exec(compile(source, f"<virtual GPU: {self._name}>", "exec"), namespace)
+        exec(compile(source, FILE, "exec"), namespace)
         memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES))
         barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
-        run: Callable[[Any], Iterator[Any]] = namespace["run"]
+        run: Callable[[Any], GeneratorType[Any, None, None]] = namespace["run"]
         scalars = tuple(self._scalars)
         private = self.strands.private()
-        return Program(run, source, shape, self.strands.ids, memory, barriers, scalars, private, self.spreads)
+        return Program(
+            run, source, self._here, lines, arrivals, shape, self.strands.ids, memory, barriers, scalars, private,
+            self.spreads,
+        )  # fmt: skip
 
     # ---- text
 
@@ -176,6 +205,16 @@ class Writer:
     def line(self, text: str) -> None:
         """Append a line."""
         self._lines.append("    " * self._depth + text)
+        self._origins.append(self._here)
+
+    @contextlib.contextmanager
+    def origin(self, statement: Stmt) -> Iterator[None]:
+        """Lines within come from this statement."""
+        around, self._here = self._here, self._author_lines.statements.get(statement, self._here)
+        try:
+            yield
+        finally:
+            self._here = around
 
     @contextlib.contextmanager
     def indented(self) -> Iterator[None]:
@@ -226,7 +265,8 @@ class Writer:
         """The error that names what and where."""
         text = " ".join(str(node).split())
         text = text if len(text) < 200 else f"{text[:197]}..."
-        return UnsupportedError(f"kernel {self._name}: the virtual GPU does not know {what}: {text}")
+        where = f"kernel {self._name}, {self._here}" if self._here else f"kernel {self._name}"
+        return UnsupportedError(f"{where}: the virtual GPU does not know {what}: {text}")
 
     # ---- names
 
@@ -258,6 +298,10 @@ class Writer:
     def barriers(self, buffer: Any, node: Any) -> str:
         """A barrier buffer's name."""
         return self.buffer(buffer, node)
+
+    def arrives(self, buffer: Any, strands: tuple[int, ...]) -> None:
+        """Note that the strands arrive here at a barrier of this buffer."""
+        self._arrivals.setdefault(self._buffers[buffer].number, []).append(Arrival(self._here, strands))
 
     def parameter(self, data: Any, node: Any) -> Any:
         """The kernel's parameter with this data."""
@@ -357,6 +401,7 @@ class Writer:
         """An expression's value now, while nothing runs."""
         kept, self._variables = self._variables, names
         lines, self._lines = self._lines, []
+        origins, self._origins = self._origins, []
         try:
             text = self.expressions(e, Place())
             before = "\n".join(line.removeprefix("    ") for line in self._lines)
@@ -365,6 +410,6 @@ class Writer:
         except UnsupportedError:
             return None
         finally:
-            self._variables, self._lines = kept, lines
+            self._variables, self._lines, self._origins = kept, lines, origins
             self.tally.take()
         return known["answer"]

@@ -37,6 +37,10 @@ class Statements:
 
     def __call__(self, statement: Stmt, place: Place) -> Place:
         """Write a statement; gives the place for what follows, from which strands may be gone."""
+        with self._w.origin(statement):
+            return self._write(statement, place)
+
+    def _write(self, statement: Stmt, place: Place) -> Place:
         w = self._w
         s: Any = statement
         if isinstance(s, (tirx.Bind, tirx.BufferStore)):

@@ -150,6 +150,8 @@ class TileOperators:
             w.line(f"if {place.mask} is not False{elected}:")
             with w.indented():
                 w.line(f"yield c.tma({cost}, {barrier}, {size}, {arrives}, {args})")
+            if arrives:
+                w.arrives(notes["barrier"].buffer, place.strands)
             w.tally.take()
             return
         is_async = inward and (name == "async_copy" or int(notes.get("no_implicit_async_commit_wait", 0)))
