@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tltrace_nb.core.decode import Frames
     from tltrace_nb.core.options import Ctas
+    from tltrace_nb.export.parquet import Frame
     from tltrace_nb.widget.lanes import Time
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
@@ -208,6 +209,42 @@ class Trace:
         from tltrace_nb.widget.html import write_html
 
         return write_html(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height)
+
+    def to_perfetto(self, path: str | os.PathLike[str]) -> Path:
+        """Write Perfetto's format (for ui.perfetto.dev), gzipped where ``path`` ends in ``.gz``; returns the path.
+
+        SM, CTA, track and sub-track nest; ranges that cross are on sub-tracks. Times are whole ns, the exact cycles and
+        the payloads are arguments. Raises ``OSError`` where the file cannot be written.
+
+        >>> trace.to_perfetto("gemm.pftrace")
+        """
+        from tltrace_nb.export.perfetto import write_perfetto
+
+        return write_perfetto(self, path)
+
+    def to_chrome(self, path: str | os.PathLike[str]) -> Path:
+        """Write Chrome's JSON trace events, gzipped where ``path`` ends in ``.gz``; returns the path.
+
+        An SM is a process, a sub-track a thread; times are µs with three decimals. Raises ``OSError`` where the file
+        cannot be written.
+
+        >>> trace.to_chrome("gemm.json.gz")
+        """
+        from tltrace_nb.export.chrome import write_chrome
+
+        return write_chrome(self, path)
+
+    def to_parquet(self, path: str | os.PathLike[str], frame: Frame = "events") -> Path:
+        """Write one frame, ``"events"``, ``"ctas"``, ``"flows"``, ``"sites"`` or ``"losses"``, as Parquet.
+
+        Units are in the columns' metadata, ``meta`` in the schema's. Raises ``ValueError`` for another ``frame``,
+        ``ModuleNotFoundError`` where pyarrow is not installed, ``OSError`` where the file cannot be written.
+
+        >>> trace.to_parquet("gemm.parquet")
+        """
+        from tltrace_nb.export.parquet import write_parquet
+
+        return write_parquet(self, path, frame)
 
     def __repr__(self) -> str:
         from tltrace_nb.core import summary
