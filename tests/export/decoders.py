@@ -19,7 +19,7 @@ Fields = dict[int, list[Any]]
 
 @dataclass
 class Shown:
-    """A slice, or an instant (``end`` is ``None`` until a slice is closed); ``track`` is the names from the top down."""
+    """A slice or an instant; ``track`` is the names from the top down, ``end`` is ``None`` until a slice is closed."""
 
     track: tuple[str, ...]
     name: str

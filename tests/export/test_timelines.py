@@ -91,15 +91,13 @@ def check(trace: Trace, format_: str) -> None:
         far = trace.events["start_ns"].abs().max() > 2**50  # where a float64 has no tenths of a ns any more
         assert np.abs(np.array(durations) - np.sort(trace.events["duration_ns"])).max(initial=0) <= (3 if far else 1.01)
     flows = [(facts[src], facts[dst]) for src, dst in zip(trace.flows["src"], trace.flows["dst"], strict=True)]
-    backward = sum(
-        (trace.events["start"][src] + (not known), src) > (trace.events["end"][dst], dst)
-        for src, dst in zip(trace.flows["src"], trace.flows["dst"], strict=True)
-    )
+    # An arrow may only be missing where its destination ends before its source begins, or in the same ns.
+    gap = trace.events["end"].to_numpy()[trace.flows["dst"]] - trace.events["start"].to_numpy()[trace.flows["src"]]
+    backward = int((gap <= (8 if known else 0)).sum())
     drawn = Counter((told(src), told(dst)) for src, dst in read.arrows)
     assert drawn <= Counter(flows)
     assert drawn.total() + read.lost_arrows == len(flows)
-    if not backward:
-        assert read.lost_arrows == 0
+    assert read.lost_arrows <= backward
 
 
 @in_both
@@ -110,7 +108,7 @@ def test_a_recorded_trace_is_shown_whole(file: Path, format_: str) -> None:
 
 @in_both
 @given(random_traces())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_trace_is_shown_whole(format_: str, trace: Trace) -> None:
     check(trace, format_)
 
@@ -141,7 +139,7 @@ PAYLOADS = [
 
 
 @in_both
-@pytest.mark.parametrize(("type_", "raw", "value"), PAYLOADS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("type_", "raw", "value"), PAYLOADS, ids=str)
 def test_a_payload_keeps_its_type_beside_floats(type_: PayloadType, raw: int, value: Any, format_: str) -> None:
     of = table(*span(0, "a", payload=type_), instant(2, "b", payload=PayloadType.FLOAT32))
     read = exported(made(of, (1100, 0, raw), (1200, 1, raw), (1300, 2, bits(0.5))), format_)

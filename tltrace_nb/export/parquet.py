@@ -10,13 +10,15 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+import pandas as pd
+
+from tltrace_nb.core.cells import TEXT, coded
 from tltrace_nb.core.files import replacing
 from tltrace_nb.export.words import facts, utf8
 
 if TYPE_CHECKING:
     import os
-
-    import pandas as pd
 
     from tltrace_nb.core.trace import Trace
 
@@ -39,9 +41,9 @@ UNITS = {
 def write_parquet(trace: Trace, path: str | os.PathLike[str], frame: Frame = "events") -> Path:
     """Write one frame of ``trace`` to ``path`` and return the path.
 
-    A missing payload is null; one that is not a number stays NaN. Row numbers (``parent``, ``src``, ``dst``) count the
-    rows of the events from 0. Raises ``ValueError`` for another ``frame``, ``ModuleNotFoundError`` where pyarrow is not
-    installed, and ``OSError`` where the file cannot be written.
+    A missing payload and an unknown time are null; a payload that is not a number stays NaN. Row numbers (``parent``,
+    ``src``, ``dst``) count the rows of the events from 0. Raises ``ValueError`` for another ``frame``,
+    ``ModuleNotFoundError`` where pyarrow is not installed, and ``OSError`` where the file cannot be written.
     """
     if frame not in FRAMES:
         raise ValueError(f"frame={frame!r} is not one of {', '.join(map(repr, FRAMES))}")
@@ -72,7 +74,10 @@ def _encodable(frame: pd.DataFrame) -> pd.DataFrame:
     for column in frame.columns:
         if frame[column].dtype == "category":
             old = list(frame[column].cat.categories)
-            new = [utf8(text) for text in old]
+            new, codes = coded([utf8(text) for text in old])
             if new != old:
-                changed[column] = frame[column].map(dict(zip(old, new, strict=True))).astype("category")
+                renumbered = np.array([*codes, -1])  # -1: missing
+                changed[column] = pd.Categorical.from_codes(
+                    renumbered[frame[column].cat.codes], pd.Index(new, dtype=TEXT)
+                )
     return frame.assign(**changed)
