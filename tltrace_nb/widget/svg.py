@@ -10,12 +10,14 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
-from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED
+from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED, OTHER
 from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, of_ctas, rows_of
-from tltrace_nb.widget.text import SIMULATED, badge, clean, hover_lines, loss_text, payload_text
+from tltrace_nb.widget.text import SIMULATED, badge, clean, hover_lines, loss_text, merged_lines, payload_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tltrace_nb.widget.merging import Strip
 
 MOST_EVENTS = 240
 MOST_BYTES = 50_000
@@ -76,7 +78,7 @@ def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str
     ]
     for i, (text, style) in enumerate(lines):
         parts.append(f'<text x="8" y="{20 + 17 * i}" {style}>{escape(text)}</text>')
-    for lane in plan.lanes:
+    for lane in plan.labelled:
         middle = row((lane.top + lane.bottom) / 2) + 4
         parts.append(f'<path d="M8 {row(lane.top) - 2:.1f}H{width - 8}" stroke="#e3e6ea"/>')
         label = escape(clean(lane.label, 36))
@@ -87,6 +89,10 @@ def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str
     parts += (
         _arrow(at(arrow["x0"]), row(arrow["y0"]), at(arrow["x1"]), row(arrow["y1"])) for arrow in rows_of(plan.arrows)
     )
+    for bar in rows_of(plan.merged.bars):
+        strip = plan.merged.strips[bar["strip"]]
+        color = colors.get(strip.name or "", OTHER)
+        parts.append(_merged(bar, strip, color, at(bar["x"]), row(bar["y"]), bar["width"] * scale, plan.unit))
     if plan.lanes:
         bottom = f'y="{height - 8:.0f}" fill="#666666"'
         parts.append(f'<text x="{_MARGIN_LEFT:.0f}" {bottom}>{begin:,.0f}</text>')
@@ -128,6 +134,17 @@ def _event(event: dict[str, Any], color: str, x: float, y: float, scale: float) 
     )
     ink_of = f' text-anchor="middle" fill="{ink(color)}"' if words else ""
     return f"<g{ink_of}>{bar}{words}{beside}{tip}</g>"
+
+
+def _merged(bar: dict[str, Any], strip: Strip, color: str, x: float, y: float, width: float, unit: str) -> str:
+    """A bar of merged events, paler and lower than one of a single event."""
+    tip = escape(clean(chr(10).join(merged_lines(bar, strip, unit)), 160))
+    number = f"× {bar['count']:,}"
+    place = f'x="{x + width / 2:.1f}" y="{y + 4:.1f}" text-anchor="middle"'
+    words = f"<text {place}>{number}</text>" if len(number) * _CHAR + 4 <= width else ""
+    paint = f'fill="{color}" fill-opacity="0.45" stroke="{border(color)}" stroke-dasharray="1 1"'
+    box = f'x="{x:.1f}" y="{y - _BAR / 3:.1f}" width="{max(width, 1):.1f}" height="{_BAR * 2 / 3:.0f}"'
+    return f"<g><rect {box} {paint}/>{words}<title>{tip}</title></g>"
 
 
 def _arrow(x0: float, y0: float, x1: float, y1: float) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tltrace_nb.widget.lanes import MetaLike
+    from tltrace_nb.widget.merging import Strip
 
 NAME_CHARS = 40
 """Longest name on a bar or in a legend; a longer one is elided."""
@@ -122,6 +123,18 @@ def hover_lines(event: dict[str, Any]) -> list[str]:
         f"CTA {event['cta']} {block} · SM {event['sm']}",
         " · ".join(track),
         clean(event["source"], HOVER_CHARS) if word(event["source"]) else "",
+    ]
+    return [line for line in lines if line]
+
+
+def merged_lines(bar: dict[str, Any], strip: Strip, unit: str) -> list[str]:
+    """All that is known of one bar of merged events, a line each; the first line is the name."""
+    lines = [
+        clean(strip.name, HOVER_CHARS) if strip.name is not None else strip.label,
+        f"{count(bar['count'], 'event')} merged, {count(bar['total'], 'cycle')} in total",
+        f"payload {bar['payload']}" if bar["payload"] else "",
+        f"from {bar['x']:,.0f} to {bar['x'] + bar['width']:,.0f} {unit}",
+        strip.shared,
     ]
     return [line for line in lines if line]
 
