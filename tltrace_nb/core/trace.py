@@ -210,6 +210,48 @@ class Trace:
 
         return write_html(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height)
 
+    def to_svg(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        *,
+        ctas: Ctas | None = None,
+        events: pd.DataFrame | None = None,
+        limit: int = LIMIT,
+        time: Time = "auto",
+        width: int = 1200,
+    ) -> Path:
+        """Write the timeline as a still picture, ``width`` pixels wide and as high as its rows; returns the path.
+
+        The other options and the errors are those of ``figure``, and ``OSError`` where the file cannot be written.
+
+        >>> trace.to_svg("gemm.svg", ctas=2)
+        """
+        from tltrace_nb.export.picture import write_svg
+
+        return write_svg(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, width=width)
+
+    def to_png(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        *,
+        ctas: Ctas | None = None,
+        events: pd.DataFrame | None = None,
+        limit: int = LIMIT,
+        time: Time = "auto",
+        width: int = 1200,
+    ) -> Path:
+        """The picture of ``to_svg`` as pixels, two to each of the SVG's where that gives no more than 40 million.
+
+        Raises what ``to_svg`` raises, and ``ModuleNotFoundError`` where resvg_py is not installed.
+
+        >>> trace.to_png("gemm.png", ctas=2)
+        """
+        from tltrace_nb.export.picture import write_png
+
+        return write_png(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, width=width)
+
     def to_perfetto(self, path: str | os.PathLike[str]) -> Path:
         """Write Perfetto's format (for ui.perfetto.dev), gzipped where ``path`` ends in ``.gz``; returns the path.
 

@@ -1,14 +1,16 @@
-"""The timeline as a still picture: small SVG without script, for views that run nothing (nbconvert, mail, Colab).
+"""The timeline as a still picture: SVG without script.
 
-In: a trace. Out: an ``<svg>`` element as text, below 50 kB whatever the trace holds. Colours are attributes, and the
-ground is painted, because such views strip style sheets.
+In: a trace. Out: an ``<svg>`` element as text; for views that run nothing (nbconvert, mail, Colab) one of at most 50 kB
+whatever the trace holds. Colours are attributes, and the ground is painted, because such views strip style sheets.
 """
 
 from __future__ import annotations
 
+import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
 from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED, OTHER
 from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, of_ctas, rows_of
@@ -38,21 +40,33 @@ def static_svg(
     title: str | None = None,
     limit: int = MOST_EVENTS,
 ) -> str:
-    """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
-
-    At most ``limit`` events are drawn, 240 whatever it is, and fewer where their names are long; the picture says
-    which. Hovering an event shows its details where the viewer shows ``<title>``. ``time`` and ``title`` are those of
-    ``figure``, ``events`` is a selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time``.
-    """
+    """A picture as ``svg`` draws it, of at most 240 events whatever ``limit`` is, and fewer where names are long."""
     limit = min(limit, MOST_EVENTS)
-    heading = trace.meta.kernel if title is None else title
-    shown = trace.events if events is None else events
     while True:
-        plan = layout(trace, limit=limit, time=time, events=shown)
-        text = _draw(trace, plan, width, _heading(trace, plan, shown, heading))
+        text = svg(trace, width, time=time, events=events, title=title, limit=limit)
         if len(text.encode()) <= MOST_BYTES or limit == 1:
             return text
         limit = max(1, limit * 2 // 3)
+
+
+def svg(
+    trace: TraceLike,
+    width: int,
+    *,
+    time: Time = "auto",
+    events: pd.DataFrame | None = None,
+    title: str | None = None,
+    limit: int = LIMIT,
+) -> str:
+    """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
+
+    At most ``limit`` events are drawn one by one, the others merged; the picture says which. Hovering an event shows
+    its details where the viewer shows ``<title>``. ``time`` and ``title`` are those of ``figure``, ``events`` is a
+    selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time`` and for a ``limit`` below 1.
+    """
+    shown = trace.events if events is None else events
+    plan = layout(trace, limit=limit, time=time, events=shown)
+    return _draw(trace, plan, width, _heading(trace, plan, shown, trace.meta.kernel if title is None else title, width))
 
 
 def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str]]) -> str:
@@ -100,8 +114,8 @@ def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str
     return "".join((*parts, "</svg>"))
 
 
-def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str) -> list[tuple[str, str]]:
-    """The lines over the lanes, each with its attributes."""
+def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str, width: int) -> list[tuple[str, str]]:
+    """The lines over the lanes, broken to the width, each with its attributes."""
     warn = f'fill="{WARNING}"'
     lines = [
         (clean(title, 80) if title else "", 'font-size="14" font-weight="bold"'),
@@ -110,7 +124,7 @@ def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str) ->
         (loss_text(of_ctas(trace.losses, trace, shown)), warn),
         ((NO_EVENTS if trace.events.empty else NONE_SELECTED) if shown.empty else "", 'fill="#666666"'),
     ]
-    return [(text, style) for text, style in lines if text]
+    return [(part, style) for text, style in lines for part in textwrap.wrap(text, int(width / _CHAR))]
 
 
 def _event(event: dict[str, Any], color: str, x: float, y: float, scale: float) -> str:
