@@ -24,6 +24,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield partial
         partial.replace(target)
+    except OSError as error:
+        if error.filename == os.fspath(partial):
+            error.filename = os.fspath(target)  # the name that the caller knows
+        raise
     finally:
         partial.unlink(missing_ok=True)
 

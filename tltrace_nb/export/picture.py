@@ -9,6 +9,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.files import writing
 from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.widget.lanes import selected
@@ -30,6 +31,7 @@ ZOOM = 2.0
 """Pixels of a PNG for each of the SVG's, for screens of high density."""
 MOST_PIXELS = 40_000_000
 """A PNG has no more: 160 MB while it is drawn."""
+_PROBE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text y="9">x</text></svg>'
 
 
 def write_svg(
@@ -73,6 +75,8 @@ def write_png(
     text = _drawn(trace, title, ctas, events, limit, time, width)
     height = float(text.partition('height="')[2].partition('"')[0])
     zoom = min(ZOOM, math.sqrt(MOST_PIXELS / (width * height)))
+    if resvg_py.svg_to_bytes(svg_string=_PROBE) == resvg_py.svg_to_bytes(svg_string=_PROBE, skip_system_fonts=True):
+        raise TraceError("no fonts are installed, so the picture would have no text: install some, or use to_svg")
     pixels = resvg_py.svg_to_bytes(svg_string=text, zoom=zoom)
     with writing(path) as file:
         file.write(bytes(pixels))

@@ -264,7 +264,7 @@ def _stack(events: pd.DataFrame) -> tuple[tuple[Lane, ...], npt.NDArray[np.float
     top = 0.0
     for position in events.groupby(_TRACK, observed=True, sort=True).indices.values():
         track = events.iloc[position]
-        cta, thread, lane = track[_TRACK].iloc[0]
+        cta, thread, lane = (track[key].iloc[0] for key in _TRACK)
         labels = {label: i for i, label in enumerate(track.index)}
         parent = [-1 if pd.isna(p) else labels.get(p, -1) for p in track["parent"]]
         rows = sub_rows(track["start"].to_list(), track["end"].to_list(), parent)

@@ -27,6 +27,8 @@ MOST_BYTES = 50_000
 _ROW, _BAR = 30.0, 27.0
 _MARGIN_LEFT, _MARGIN_RIGHT, _AXIS = 236.0, 12.0, 24.0
 _TYPE = 'font-family="system-ui,sans-serif" font-size="11" fill="#222222"'
+_KEY, _KEYS = 18.0, 24
+"""Height of a line of the legend, and the most names in it."""
 _CHAR = 6.3
 """Width of an average character of 11 px text, for deciding what fits."""
 
@@ -72,8 +74,10 @@ def svg(
 def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str]]) -> str:
     """The picture; ``lines`` stand over the lanes, each with its attributes."""
     top = 20.0 + 17.0 * len(lines)
-    height = top + max(plan.rows, 1.0) * _ROW + _AXIS
     colors = name_colors(trace.events["name"].unique())
+    foot = top + max(plan.rows, 1.0) * _ROW + _AXIS
+    legend = _legend(plan, colors, width, foot + 6)
+    height = foot + _KEY * len(legend)
     begin, end = plan.extent
     scale = (width - _MARGIN_LEFT - _MARGIN_RIGHT) / max(end - begin, 1e-9)
 
@@ -108,10 +112,35 @@ def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str
         color = colors.get(strip.name or "", OTHER)
         parts.append(_merged(bar, strip, color, at(bar["x"]), row(bar["y"]), bar["width"] * scale, plan.unit))
     if plan.lanes:
-        bottom = f'y="{height - 8:.0f}" fill="#666666"'
+        bottom = f'y="{foot - 8:.0f}" fill="#666666"'
         parts.append(f'<text x="{_MARGIN_LEFT:.0f}" {bottom}>{begin:,.0f}</text>')
         parts.append(f'<text x="{width - 12}" {bottom} {right_aligned}>{end:,.0f} {plan.unit}</text>')
-    return "".join((*parts, "</svg>"))
+    return "".join((*parts, *legend, "</svg>"))
+
+
+def _legend(plan: Layout, colors: dict[str, str], width: int, top: float) -> list[str]:
+    """The colours of the names, a line of SVG each, the commonest names first."""
+    counts = plan.events["name"].value_counts()
+    names = dict.fromkeys(
+        [str(name) for name, size in counts.items() if size]
+        + [s.name for s in plan.merged.strips if s.name is not None]
+    )
+    lines: list[str] = []
+    x = 0.0
+    for name in list(names)[:_KEYS]:
+        label = clean(name, 24)
+        step = len(label) * _CHAR + 32
+        if not lines or x + step > width - _MARGIN_RIGHT:
+            lines.append("")
+            x = 8.0
+        y = top + _KEY * (len(lines) - 1)
+        lines[-1] += f'<rect x="{x:.0f}" y="{y:.0f}" width="10" height="10" fill="{colors[name]}"/>'
+        lines[-1] += f'<text x="{x + 15:.0f}" y="{y + 9:.0f}">{escape(label)}</text>'
+        x += step
+    if len(names) > _KEYS:
+        y = top + _KEY * len(lines)
+        lines.append(f'<text x="8" y="{y + 9:.0f}" fill="#666666">and {len(names) - _KEYS:,} more names</text>')
+    return lines
 
 
 def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str, width: int) -> list[tuple[str, str]]:
@@ -141,10 +170,10 @@ def _event(event: dict[str, Any], color: str, x: float, y: float, scale: float) 
     bar = f'<rect x="{x:.1f}" y="{y - _BAR / 2:.1f}" width="{max(width, 1):.1f}" height="{_BAR:.0f}" {paint}{rim}/>'
     lines = [line for line in (clean(event["name"]), payload) if line]
     fitting = [line for line in lines if len(line) * _CHAR + 4 <= width]
+    middle = y + 4 - 11.5 * (len(fitting) - 1) / 2
     words = "".join(
-        f'<text x="{x + width / 2:.1f}" y="{y + 4 + 11.5 * (i - (len(lines) - 1) / 2):.1f}">{escape(line)}</text>'
-        for i, line in enumerate(lines)
-        if line in fitting
+        f'<text x="{x + width / 2:.1f}" y="{middle + 11.5 * i:.1f}">{escape(line)}</text>'
+        for i, line in enumerate(fitting)
     )
     ink_of = f' text-anchor="middle" fill="{ink(color)}"' if words else ""
     return f"<g{ink_of}>{bar}{words}{beside}{tip}</g>"
