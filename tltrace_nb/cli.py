@@ -97,7 +97,7 @@ def _open(given: argparse.Namespace) -> None:
 
 def _summary(given: argparse.Namespace) -> None:
     from tltrace_nb.core.summary import TABLE_NAMES, by_name, number
-    from tltrace_nb.widget.text import clean
+    from tltrace_nb.core.words import clean
 
     trace = _load(given.file)
     print(repr(trace))

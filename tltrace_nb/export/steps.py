@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tltrace_nb.widget.text import HOVER_CHARS, clean, missing, word
+from tltrace_nb.core.words import clean
+from tltrace_nb.widget.text import HOVER_CHARS, missing, word
 
 if TYPE_CHECKING:
     import pandas as pd

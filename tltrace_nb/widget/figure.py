@@ -14,9 +14,10 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
 from tltrace_nb.widget.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
-from tltrace_nb.widget.text import SIMULATED, badge, clean, hover_lines, loss_text, markup, merged_lines, payload_text
+from tltrace_nb.widget.text import SIMULATED, badge, hover_lines, loss_text, markup, merged_lines, payload_text
 
 if TYPE_CHECKING:
     import pandas as pd

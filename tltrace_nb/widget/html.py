@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from tltrace_nb.core.summary import by_name, number
 from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING
 from tltrace_nb.widget.figure import CONFIG, figure
 from tltrace_nb.widget.lanes import of_ctas, selected
 from tltrace_nb.widget.svg import static_svg
-from tltrace_nb.widget.text import SIMULATED, badge, clean
+from tltrace_nb.widget.text import SIMULATED, badge
 
 if TYPE_CHECKING:
     import os

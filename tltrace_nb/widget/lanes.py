@@ -15,8 +15,9 @@ import pandas as pd
 
 from tltrace_nb.core.columns import EVENTS
 from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.words import clean
 from tltrace_nb.widget.merging import Merged, Strip, merge
-from tltrace_nb.widget.text import clean, numbers, word
+from tltrace_nb.widget.text import numbers, word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

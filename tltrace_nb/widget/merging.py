@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tltrace_nb.core.summary import count
-from tltrace_nb.widget.text import clean, payload_value
+from tltrace_nb.core.words import clean
+from tltrace_nb.widget.text import payload_value
 
 MOST_STRIPS = 12
 """Strips at most; the names with the least cycles share the last one."""

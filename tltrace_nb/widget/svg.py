@@ -11,10 +11,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
 from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED, OTHER
 from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, of_ctas, rows_of
-from tltrace_nb.widget.text import SIMULATED, badge, clean, hover_lines, loss_text, merged_lines, payload_text
+from tltrace_nb.widget.text import SIMULATED, badge, hover_lines, loss_text, merged_lines, payload_text
 
 if TYPE_CHECKING:
     import pandas as pd
