@@ -165,21 +165,23 @@ def _events(trace: Trace, plan: Timeline, ids: list[int]) -> Iterator[tuple[int,
     start, duration = events["start"].tolist(), events["duration"].tolist()
     truncated = events["truncated"].tolist()
     on_track = [integer(_TRACK_UUID, id_) for id_ in ids]
-    types = {phase: integer(_TYPE, number) for phase, number in _TYPES.items()}
+    types = {int(phase): integer(_TYPE, number) for phase, number in _TYPES.items()}
     keys = {key: integer(_OF_NAME, number) for number, key in enumerate(ANNOTATIONS, 1)}
     flows = _flows(trace, plan)
+    of_payload, of_end, of_start, of_duration, _ = keys.values()
     yes = _annotation(keys["truncated"], True)
+    is_begin, is_end = int(Phase.BEGIN), int(Phase.END)
     for track, phase, row, time in plan.steps():
-        body = types[Phase(phase)] + on_track[track]
-        if phase != Phase.END:
+        body = types[phase] + on_track[track]
+        if phase != is_end:
             begin, end = values[row]
-            body += names[name[row]] + sources[source[row]] + _annotation(keys["start_cycles"], start[row])
+            body += names[name[row]] + sources[source[row]] + _annotation(of_start, start[row])
             if begin is not None:
-                body += _annotation(keys["payload"], begin)
-            if phase == Phase.BEGIN:
-                body += _annotation(keys["duration_cycles"], duration[row])
+                body += _annotation(of_payload, begin)
+            if phase == is_begin:
+                body += _annotation(of_duration, duration[row])
                 if end is not None and not same(begin, end):
-                    body += _annotation(keys["payload_end"], end)
+                    body += _annotation(of_end, end)
             if truncated[row]:
                 body += yes
         yield time, body + flows.get((row, phase), b"")

@@ -243,6 +243,8 @@ def _plain(value: Any) -> Any:
 
 def same(begin: Any, end: Any) -> bool:
     """Whether two payloads are one: equal, or both not a number."""
+    if begin is end:
+        return True
     if isinstance(begin, float) and isinstance(end, float) and math.isnan(begin):
         return math.isnan(end)
     return type(begin) is type(end) and bool(begin == end)
