@@ -41,7 +41,7 @@ EXPORTS: dict[str, Callable[[Trace, Path], Path]] = {
 
 
 def columns(trace: Trace) -> int:
-    """Bytes of every event as binary columns, each sorted as the frame is, differences where they are small."""
+    """Bytes of every event as binary columns in the order of the frame, starts and payloads as differences."""
     events = trace.events
     lanes = events["lane"].cat.codes.to_numpy()
     track = np.flatnonzero(np.diff(events["cta"]) | np.diff(events["thread"]) | np.diff(lanes)).astype("<u4")
@@ -58,7 +58,7 @@ def columns(trace: Trace) -> int:
         flags.astype("u1"),
     )
     # Byte planes: the first bytes of all numbers, then the second ones; gzip finds more to join.
-    planes = b"".join(part.view("u1").reshape(len(part), -1).T.tobytes() for part in parts)
+    planes = b"".join(part.view("u1").reshape(-1, part.itemsize).T.tobytes() for part in parts)
     return len(base64.b64encode(gzip.compress(planes, 6)))
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
 LIMIT = 2000
-"""Default of the most events that a timeline draws: about 5 s to the first paint."""
+"""Default of the most events that a figure draws one by one: about 5 s to the first paint."""
 
 
 class DeviceArray(Protocol):
@@ -152,7 +152,8 @@ class Trace:
 
         ``ctas``: only these CTAs: ids, a range, a slice with an end, or a count (the first so many of the trace); ids
         that the trace does not have are passed over. ``events``: only these rows of ``events``, with their index.
-        ``limit``: the most events drawn; above it the first CTAs that fit are drawn whole, and the title says so.
+        ``limit``: the most events drawn one by one; above it the first CTAs that fit are drawn whole and the other
+        events are merged into at most a quarter as many bars, a row per name; title and legend say so.
         ``time``: the unit of the axis, ``"cycles"`` of the SM since each CTA's entry, ``"ns"`` since the first CTA's
         entry, or ``"auto"``: cycles for one CTA, ns for several where they are known. ``height``: pixels (default: by
         the number of rows, 240 to 1200). ``title``: stands over it (default: the kernel's name; ``""`` for none).
