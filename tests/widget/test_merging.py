@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from fake_trace import words
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,10 +13,11 @@ from tltrace_nb.widget.merging import MOST_STRIPS, merge
 
 def rows(*events: tuple[str, float, float], payload: Any = None) -> pd.DataFrame:
     """Events of (name, x, width)."""
-    frame = pd.DataFrame(list(events), columns=["name", "x", "width"])
+    names, x, width = zip(*events, strict=True) if events else ((), (), ())
+    frame = pd.DataFrame({"x": x, "width": width}, dtype="float64")
     values = [payload] * len(frame) if payload is None or not isinstance(payload, list) else payload
     return frame.assign(
-        name=frame["name"].astype("category"),
+        name=words(names),
         duration=frame["width"].astype("int64"),
         payload=pd.array(values, dtype="Int64"),
     )

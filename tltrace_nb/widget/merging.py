@@ -110,7 +110,7 @@ def _strips(events: pd.DataFrame, top: float) -> tuple[tuple[Strip, ...], npt.ND
         more = f", and {len(rest) - _LISTED:,} more" if len(rest) > _LISTED else ""
         label, size = f"{len(rest):,} other names", sum(size for _, size, _ in rest)
         strips.append(Strip(label, None, ", ".join(listed) + more, size, top + own))
-    rank = pd.Series(np.minimum(np.arange(len(sums)), own), index=[name for name, *_ in facts], dtype="int64")
+    rank = {name: min(number, own) for number, (name, *_) in enumerate(facts)}
     categories = pd.Categorical(events["name"])
     of_category = np.array([rank.get(str(name), 0) for name in categories.categories], np.intp)
     return tuple(strips), of_category[categories.codes]
