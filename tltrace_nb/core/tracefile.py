@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from tltrace_nb.core import slots as layout
 from tltrace_nb.core.errors import TraceError
+from tltrace_nb.core.files import replacing
 from tltrace_nb.core.sites import SiteTable
 
 FORMAT = "tltrace"
@@ -82,18 +83,13 @@ def write_trace(path: str | os.PathLike[str], slots: npt.NDArray[np.int64], tabl
         "table": json.loads(table.to_json()),
         "shape": list(slots.shape),
     }
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
-            archive.writestr(META, json.dumps(description, indent=1, sort_keys=True))
-            with archive.open(SLOTS, "w", force_zip64=True) as member:
-                np.lib.format.write_array(
-                    member, np.ascontiguousarray(slots, "<i8"), version=(1, 0), allow_pickle=False
-                )
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        replacing(path) as partial,
+        zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive,
+    ):
+        archive.writestr(META, json.dumps(description, indent=1, sort_keys=True))
+        with archive.open(SLOTS, "w", force_zip64=True) as member:
+            np.lib.format.write_array(member, np.ascontiguousarray(slots, "<i8"), version=(1, 0), allow_pickle=False)
 
 
 def read_trace(
