@@ -16,6 +16,7 @@ from tltrace_nb.core.ir import Stmt, children
 from tltrace_nb.simulator.machine import Footprint, Gpu
 from tltrace_nb.simulator.memory import dtype_of
 from tltrace_nb.simulator.program import Program
+from tltrace_nb.simulator.storage import number
 from tltrace_nb.simulator.strands import accesses
 
 BASE_REGISTERS = 40
@@ -23,19 +24,19 @@ BASE_REGISTERS = 40
 _BARRIER_BYTES = 8
 
 
-def footprint(program: Program, gpu: Gpu) -> Footprint:
-    """Threads, registers per thread and shared memory of one CTA."""
+def footprint(program: Program, gpu: Gpu, scalars: dict[Any, int] | None = None) -> Footprint:
+    """Threads, registers per thread and shared memory of one CTA, whose extents may depend on ``scalars``."""
     threads = program.shape.threads
-    return Footprint(threads, _registers(program, gpu, threads), shared_bytes(program))
+    return Footprint(threads, _registers(program, gpu, threads), shared_bytes(program, scalars or {}))
 
 
-def shared_bytes(program: Program) -> int:
+def shared_bytes(program: Program, scalars: dict[Any, int]) -> int:
     """Bytes of shared memory: the most that is in use at any step of the kernel, and all barriers."""
     sizes: dict[Any, int] = {}
     for use in program.buffers:
         if use.scope.startswith("shared"):
             found = dtype_of(str(use.buffer.dtype))
-            size = math.prod(int(e) for e in use.buffer.shape) * (found.itemsize if found else 1)
+            size = math.prod(number(e, scalars) for e in use.buffer.shape) * (found.itemsize if found else 1)
             sizes[use.buffer.data] = max(sizes.get(use.buffer.data, 0), size)
     first: dict[Any, int] = {}
     last: dict[Any, int] = {}

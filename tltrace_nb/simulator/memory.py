@@ -285,6 +285,13 @@ class Registers:
             part = self.a[(..., *index)]
             self.a[(..., *index)] = np.where(mask, value, part)
 
+    def neighbours(self, count: int, *index: int) -> Array:
+        """So many elements of every lane from a uniform index on."""
+        start = int(np.ravel_multi_index(index, self.shape))
+        rank = len(self.lanes)
+        found: Array = self.a.reshape((*self.a.shape[:rank], -1))[..., start : start + count]
+        return found if math.prod(found.shape[:rank]) > 1 else found.reshape(-1)
+
     def fill(self, values: Any) -> None:
         """Store the same array in every lane."""
         self.a[...] = values

@@ -21,7 +21,7 @@ from tvm.ir import structural_equal
 
 from tltrace_nb.core.ir import Expr, Stmt, op_name, post_order_visit, walk
 from tltrace_nb.core.reach import LaunchShape
-from tltrace_nb.simulator import tiles, values
+from tltrace_nb.simulator import bits, tiles, values, warps
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError
@@ -46,7 +46,7 @@ _NAMES: dict[str, Any] = {
     "Meet": Meet,
     "Wait": Wait,
     "Registers": Registers,
-    **{n: f for module in (values, tiles) for n, f in vars(module).items() if callable(f) and n[0] != "_"},
+    **{n: f for module in (values, bits, warps, tiles) for n, f in vars(module).items() if callable(f) and n[0] != "_"},
 }
 
 

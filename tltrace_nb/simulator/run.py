@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from tvm import tirx
+from tvm.arith import detect_linear_equation
 
 from tltrace_nb.core.environment import describe
-from tltrace_nb.core.ir import ROOT_BLOCK, walk
+from tltrace_nb.core.ir import ROOT_BLOCK, substitute, walk
 from tltrace_nb.core.lowering import Lowering, check_budget, prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.reach import LaunchShape, launches
@@ -30,6 +31,7 @@ from tltrace_nb.simulator.needs import needed_data
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.registers import written_out
+from tltrace_nb.simulator.statements import variables
 from tltrace_nb.simulator.storage import Layout, number
 
 _UNGUARDED = "tl.disable_safe_memory_legalize"
@@ -72,6 +74,7 @@ class VirtualKernel:
         trace of what was recorded until then.
         """
         arrays, scalars, outputs = self._bind(inputs, out_idx)
+        self._workspace(arrays, scalars)
         table = self.lowering.table
         grids: list[tuple[int, int, int]] = []
         for shape in self.shapes:
@@ -91,7 +94,7 @@ class VirtualKernel:
         try:
             for program, grid, annotations in zip(self.programs, grids, self.annotations, strict=True):
                 layout = Layout(self.name, program, arrays, scalars, grid, annotations, self.strict, self.guarded)
-                places = self._places(program)
+                places = self._places(program, scalars)
                 launch = Launch(self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta)
                 engine.run(launch)
         except SimulationError as error:
@@ -130,6 +133,14 @@ class VirtualKernel:
             return arrays, scalars, None
         return arrays, scalars, outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    def _workspace(self, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
+        """Make the arrays of global buffers that the kernel allocates for itself, the same in all its launches."""
+        for program in self.programs:
+            for use in program.buffers:
+                if use.scope == "global" and use.buffer.data not in arrays:
+                    shape = tuple(number(e, scalars) for e in use.buffer.shape)
+                    arrays[use.buffer.data] = np.zeros(shape, dtype_of(str(use.buffer.dtype)))
+
     def _take(self, param: Any, value: Any, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
         buffer = self.ready.buffer_map.get(param)
         if buffer is None:
@@ -148,8 +159,7 @@ class VirtualKernel:
         if array.ndim != len(buffer.shape):
             raise ValueError(f"{what} has {len(buffer.shape)} dimensions, got shape {list(array.shape)}")
         for extent, actual in zip((*buffer.shape, *buffer.strides), (*array.shape, *_strides(array)), strict=False):
-            if isinstance(extent, tirx.Var):
-                scalars.setdefault(extent, int(actual))
+            _solve(extent, int(actual), scalars)
         shape = [number(e, scalars) for e in buffer.shape]
         if list(array.shape) != shape:
             raise ValueError(f"{what} has the shape {shape}, got {list(array.shape)}")
@@ -158,10 +168,10 @@ class VirtualKernel:
     def _parameter(self, param: Any) -> str:
         return str(self.ready.buffer_map[param].name if param in self.ready.buffer_map else param.name)
 
-    def _places(self, program: Program) -> int:
+    def _places(self, program: Program, scalars: dict[Any, int]) -> int:
         """CTAs that an SM holds."""
         try:
-            return occupancy(self.gpu, footprint(program, self.gpu)).ctas
+            return occupancy(self.gpu, footprint(program, self.gpu, scalars)).ctas
         except ValueError as error:
             raise SimulationError(f"kernel {self.name}: {error}") from None
 
@@ -233,6 +243,18 @@ def simulate(
     """
     kernel = compile_virtual(func, gpu, options, functional=functional, strict=strict, pass_configs=pass_configs)
     return kernel.run(inputs, out_idx)
+
+
+def _solve(extent: Any, actual: int, scalars: dict[Any, int]) -> None:
+    """Find the one unknown variable of a linear extent."""
+    unknown = [v for v in variables(extent) if v not in scalars]
+    if len(unknown) != 1:
+        return
+    known = {v: tirx.const(n, str(v.dtype)) for v, n in scalars.items()}
+    factor, rest = detect_linear_equation(substitute(extent, known), unknown) or (0, 0)
+    factor, rest = (number(e, {}) for e in (factor, rest))
+    if factor and (actual - rest) % factor == 0:
+        scalars[unknown[0]] = (actual - rest) // factor
 
 
 def _strides(array: Array) -> list[int]:

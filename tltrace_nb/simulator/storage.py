@@ -62,8 +62,6 @@ class Layout:
         self._global: dict[int, View] = {}
         for use in program.buffers:
             if use.scope == "global":
-                if use.buffer.data not in arrays:
-                    raise UnsupportedError(f"kernel {name}: the global buffer {use.buffer.name} is no parameter")
                 array = self._as(use, arrays[use.buffer.data])
                 fallback = fallbacks.get(use.buffer.data, 0)
                 self._global[use.number] = View(array, str(use.buffer.name), guarded, None, fallback)

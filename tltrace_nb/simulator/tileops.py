@@ -58,6 +58,8 @@ class TileOperators:
             message = str(call.args[1].value) if len(call.args) > 1 else "device_assert"
             asked = self._w.expressions(call.args[0], place)
             self._w.line(f"c.check_lanes({asked}, {place.mask}, {message!r})")
+        elif name == "call_extern" and str(call.args[0].value) == "__nanosleep":
+            self._w.line(f"c.t += {self._w.same(call.args[1], place)} * c.engine.gpu.clock_ghz")
         elif name == "call_extern" and not str(call.args[0].value).startswith("debug_print"):
             raise self._w.unsupported(f"the function {call.args[0].value}", call)
         elif name not in NOTHING:
