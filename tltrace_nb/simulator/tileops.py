@@ -120,8 +120,8 @@ class TileOperators:
         for forbidden in ("cluster_mask", "dst_block"):
             if forbidden in notes:
                 raise w.unsupported(f"copies with {forbidden}", call)
-        source, from_box, extents = self.box(call.args[0], place)
-        target, to_box, _ = self.box(call.args[1], place)
+        regions = _same_extents(call.args[0], call.args[1])
+        (source, from_box, extents), (target, to_box, _) = (self.box(region, place) for region in regions)
         scopes = str(source.scope()), str(target.scope())
         args = f"({to_box}, {from_box})" if w.needed(target) else None
         inward = scopes[0] == "global" and scopes[1].startswith("shared")
@@ -285,6 +285,30 @@ class TileOperators:
         else:
             w.expressions(value, place)
         w.statements.spend(place)
+
+
+def _same_extents(source: Any, target: Any) -> tuple[Any, Any]:
+    """Both regions of a copy with the extents of the one that is nearer to the threads, as TileLang iterates."""
+    if not all(isinstance(r, tirx.Call) and str(r.op.name) == "tl.region" for r in (source, target)):
+        return source, target
+    base, other = source, target
+    if _nearness(source) < _nearness(target):
+        base, other = target, source
+    kept, changed = (
+        [i for i, e in enumerate(r.args[2:]) if not isinstance(e, tirx.IntImm) or int(e) != 1] for r in (base, other)
+    )
+    if len(kept) != len(changed):
+        return source, target
+    args = list(other.args)
+    for i, j in zip(changed, kept, strict=True):
+        args[2 + i] = base.args[2 + j]
+    moved = tirx.Call(other.dtype, other.op, args, other.annotations)
+    return (source, moved) if base is source else (moved, target)
+
+
+def _nearness(region: Any) -> int:
+    scope = str(region.args[0].buffer.scope())
+    return 0 if scope == "global" else 1 if scope.startswith("shared") else 2
 
 
 OPERATORS: dict[str, str] = {
