@@ -33,6 +33,7 @@ from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.registers import written_out
 from tltrace_nb.simulator.statements import variables
 from tltrace_nb.simulator.storage import Layout, number
+from tltrace_nb.simulator.vectors import by_element
 
 _UNGUARDED = "tl.disable_safe_memory_legalize"
 
@@ -201,7 +202,7 @@ def compile_virtual(
     with target:
         lowering = prepare(func, target, options, pass_configs)
         ready = lowering.instrument(schedule(lowering.anchored, target, pass_configs))
-    shapes = tuple(dataclasses.replace(s, body=written_out(s.body)) for s in launches(ready))
+    shapes = tuple(dataclasses.replace(s, body=by_element(written_out(s.body), ready)) for s in launches(ready))
     notes = tuple(
         dict(s.annotations) for s, _ in walk(ready.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK
     )
