@@ -239,3 +239,64 @@ def uneven_copy():
             T.copy(x, B[bx * 64 : bx * 64 + 64, 0:64])
 
     return uneven_copy
+
+
+def packed_halves(a):
+    """The two halves of bytes as signed numbers, the lower half first."""
+    halves = torch.stack([a.int() & 15, a.int() >> 4 & 15], dim=-1).flatten(-2)
+    return (halves ^ 8) - 8
+
+
+@case(
+    lambda: (whole_numbers(64, 64, low=-128, high=128, dtype=torch.int8), normal(64, 64).mul(50).to(torch.int8)),
+    lambda a, b: packed_halves(a) @ packed_halves(b).T,
+    tolerance=0,
+)
+def int4_product():
+    @T.prim_func
+    def int4_product(A: T.Tensor((64, 128), "int4"), B: T.Tensor((64, 128), "int4"), C: T.Tensor((64, 64), "int32")):
+        with T.Kernel(1, threads=128):
+            A_shared = T.alloc_shared((64, 64), "int4")
+            B_shared = T.alloc_shared((64, 64), "int4")
+            C_local = T.alloc_fragment((64, 64), "int32")
+            T.clear(C_local)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[0, k * 64], A_shared)
+                T.copy(B[0, k * 64], B_shared)
+                T.gemm(A_shared, B_shared, C_local, transpose_B=True)
+            T.copy(C_local, C)
+
+    return int4_product
+
+
+FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+def fp4_expected(a):
+    codes = torch.stack([a.int() & 15, a.int() >> 4], dim=-1).flatten(-2)
+    values = FP4[codes & 7] * torch.where(codes > 7, -1, 1)
+    doubled = (values * 2).clamp(-6, 6)
+    near = (doubled.abs()[..., None] - FP4).abs().argmin(-1) + 8 * torch.signbit(doubled).int()
+    return values, (near[:, ::2] | near[:, 1::2] << 4).to(torch.int8)
+
+
+@case(lambda: (whole_numbers(16, 32, high=256, dtype=torch.uint8),), fp4_expected, tolerance=0)
+def fp4_in_and_out():
+    @T.prim_func
+    def fp4(
+        A: T.Tensor((16, 64), "float4_e2m1fn"),
+        B: T.Tensor((16, 64), "float16"),
+        C: T.Tensor((16, 64), "float4_e2m1fn"),
+    ):
+        with T.Kernel(1, threads=128):
+            x = T.alloc_fragment((16, 64), "float4_e2m1fn")
+            wide = T.alloc_fragment((16, 64), "float16")
+            T.copy(A, x)
+            T.copy(x, wide)
+            T.copy(wide, B)
+            for i, j in T.Parallel(16, 64):
+                wide[i, j] = wide[i, j] * T.float16(2)
+            T.copy(wide, x)
+            T.copy(x, C)
+
+    return fp4

@@ -15,6 +15,7 @@ from tvm import tirx
 from tltrace_nb.core.ir import Stmt, children
 from tltrace_nb.simulator.machine import Footprint, Gpu
 from tltrace_nb.simulator.memory import dtype_of
+from tltrace_nb.simulator.packed import PACKED
 from tltrace_nb.simulator.program import Program
 from tltrace_nb.simulator.storage import number
 from tltrace_nb.simulator.strands import accesses
@@ -37,6 +38,7 @@ def shared_bytes(program: Program, scalars: dict[Any, int]) -> int:
         if use.scope.startswith("shared"):
             found = dtype_of(str(use.buffer.dtype))
             size = math.prod(number(e, scalars) for e in use.buffer.shape) * (found.itemsize if found else 1)
+            size //= 2 if str(use.buffer.dtype) in PACKED else 1
             sizes[use.buffer.data] = max(sizes.get(use.buffer.data, 0), size)
     first: dict[Any, int] = {}
     last: dict[Any, int] = {}

@@ -27,10 +27,18 @@ _EXTENSIONS: dict[str, Any] = {
     "float8_e5m2": ml_dtypes.float8_e5m2,
     "float8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
+    "float4_e2m1fn": ml_dtypes.float4_e2m1fn,
+    "custom[float4_e2m1_unpacked]": ml_dtypes.float4_e2m1fn,
+    "int4": ml_dtypes.int4,
+    "uint4": ml_dtypes.uint4,
     "custom[tfloat32]": np.float32,
     "handle": np.uint64,
 }
-_LIMITS = {np.dtype(ml_dtypes.float8_e4m3fn): 448.0, np.dtype(ml_dtypes.float8_e5m2): 57344.0}
+_LIMITS = {
+    np.dtype(ml_dtypes.float8_e4m3fn): 448.0,
+    np.dtype(ml_dtypes.float8_e5m2): 57344.0,
+    np.dtype(ml_dtypes.float4_e2m1fn): 6.0,
+}
 
 
 def dtype_of(name: str) -> np.dtype[Any] | None:
@@ -56,6 +64,8 @@ def as_array(value: Any) -> Array:
     if value.device.type != "cpu":
         raise TypeError(f"the virtual GPU takes tensors of the CPU, got one on {value.device}; pass tensor.cpu()")
     name = str(value.dtype).removeprefix("torch.")
+    if name == "float4_e2m1fn_x2":
+        return np.asarray(value.detach().view(torch.uint8).numpy())
     if name not in _EXTENSIONS:
         return np.asarray(value.detach().numpy())
     wide = {1: torch.uint8, 2: torch.int16}[value.element_size()]

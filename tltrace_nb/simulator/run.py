@@ -28,6 +28,7 @@ from tltrace_nb.simulator.footprint import footprint
 from tltrace_nb.simulator.machine import Gpu, occupancy, preset
 from tltrace_nb.simulator.memory import Array, as_array, as_tensor, dtype_of
 from tltrace_nb.simulator.needs import needed_data
+from tltrace_nb.simulator.packed import PACKED, pack, unpacked
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.registers import written_out
@@ -74,7 +75,8 @@ class VirtualKernel:
         ``progress`` is called when a CTA is done, with their number and that of all. A ``SimulationError`` carries the
         trace of what was recorded until then.
         """
-        arrays, scalars, outputs = self._bind(inputs, out_idx)
+        packs: list[tuple[Array, Array]] = []
+        arrays, scalars, outputs = self._bind(inputs, out_idx, packs)
         self._workspace(arrays, scalars)
         table = self.lowering.table
         grids: list[tuple[int, int, int]] = []
@@ -101,12 +103,18 @@ class VirtualKernel:
         except SimulationError as error:
             error.trace = trace
             raise
+        finally:
+            for raw, elements in packs:
+                pack(raw, elements)
         return outputs, trace
 
     def _bind(
-        self, inputs: Sequence[Any], out_idx: Sequence[int] | int | None
+        self, inputs: Sequence[Any], out_idx: Sequence[int] | int | None, packs: list[tuple[Array, Array]]
     ) -> tuple[dict[Any, Array], dict[Any, int], Any]:
-        """The parameters' arrays by their buffers' data, the scalars, and the outputs to return."""
+        """The parameters' arrays by their buffers' data, the scalars, and the outputs to return.
+
+        ``packs`` gets the caller's bytes and the elements of those whose types are packed.
+        """
         params = list(self.ready.params[:-1])
         if out_idx is None:
             made = list(range(len(inputs), len(params)))
@@ -121,14 +129,19 @@ class VirtualKernel:
         arrays: dict[Any, Array] = {}
         scalars: dict[Any, int] = {}
         for i, value in zip(taken, inputs, strict=True):
-            self._take(params[i], value, arrays, scalars)
+            self._take(params[i], value, arrays, scalars, packs)
         torch_like = any(not isinstance(v, (np.ndarray, int, float)) for v in inputs) or not inputs
         outputs = []
         for i in made:
             buffer = self.ready.buffer_map[params[i]]
             shape = tuple(number(e, scalars) for e in buffer.shape)
-            array = np.zeros(shape, dtype_of(str(buffer.dtype)))
-            arrays[buffer.data] = array
+            if str(buffer.dtype) in PACKED:
+                array = np.zeros((*shape[:-1], shape[-1] // 2), np.uint8 if str(buffer.dtype) == "uint4" else np.int8)
+                arrays[buffer.data] = unpacked(array, _held(buffer))
+                packs.append((array, arrays[buffer.data]))
+            else:
+                array = np.zeros(shape, _held(buffer))
+                arrays[buffer.data] = array
             outputs.append(as_tensor(array) if torch_like else array)
         if not outputs:
             return arrays, scalars, None
@@ -142,7 +155,14 @@ class VirtualKernel:
                     shape = tuple(number(e, scalars) for e in use.buffer.shape)
                     arrays[use.buffer.data] = np.zeros(shape, dtype_of(str(use.buffer.dtype)))
 
-    def _take(self, param: Any, value: Any, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
+    def _take(
+        self,
+        param: Any,
+        value: Any,
+        arrays: dict[Any, Array],
+        scalars: dict[Any, int],
+        packs: list[tuple[Array, Array]],
+    ) -> None:
         buffer = self.ready.buffer_map.get(param)
         if buffer is None:
             scalars[param] = value
@@ -153,7 +173,12 @@ class VirtualKernel:
         except TypeError as error:
             raise TypeError(f"{what}: {error}") from None
         wanted = dtype_of(str(buffer.dtype))
-        if wanted is not None and array.dtype != wanted:
+        if wanted is not None and array.dtype != wanted and str(buffer.dtype) in PACKED:
+            if array.dtype.kind not in "iu" or array.dtype.itemsize != 1:
+                raise TypeError(f"{what} is {buffer.dtype}, two elements to a byte, got {array.dtype}")
+            packs.append((array, unpacked(array, wanted)))
+            array = packs[-1][1]
+        elif wanted is not None and array.dtype != wanted:
             if array.dtype.itemsize != wanted.itemsize or array.dtype.kind not in "iu":
                 raise TypeError(f"{what} is {buffer.dtype}, got {array.dtype}")
             array = array.view(wanted)
@@ -244,6 +269,11 @@ def simulate(
     """
     kernel = compile_virtual(func, gpu, options, functional=functional, strict=strict, pass_configs=pass_configs)
     return kernel.run(inputs, out_idx)
+
+
+def _held(buffer: Any) -> Any:
+    """The NumPy type of a parameter that the program may not even use; bytes where there is none."""
+    return dtype_of(str(buffer.dtype)) or np.dtype(np.uint8)
 
 
 def _solve(extent: Any, actual: int, scalars: dict[Any, int]) -> None:

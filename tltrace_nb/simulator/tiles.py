@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from tltrace_nb.simulator.memory import Array, View, as_tensor, converted
+from tltrace_nb.simulator.packed import PACKED
 
 Box = tuple[View, tuple[int, ...], tuple[int, ...]]
 """A view, and where in it: starts and extents."""
@@ -50,7 +51,7 @@ def product(a: Box, b: Box, c: Box, transpose_a: bool, transpose_b: bool, clear:
     kind = c[0].a.dtype
     wide = torch.float32 if kind.itemsize <= 4 and kind.kind not in "iu" else torch.float64
     # torch converts halves several times faster than NumPy does
-    left, right = (as_tensor(_matrix(read(box))).to(wide) for box in (a, b))
+    left, right = (as_tensor(_plain(_matrix(read(box)))).to(wide) for box in (a, b))
     left, right = left.T if transpose_a else left, right.T if transpose_b else right
     if clear:
         write(c, (left @ right).numpy().reshape(c[2]))
@@ -152,6 +153,12 @@ def _matrix(values: Array) -> Array:
     if values.size != rows * columns:  # the unit axes stand elsewhere
         rows, columns = (e for e in values.shape if e > 1)
     return values.reshape(rows, columns)
+
+
+def _plain(values: Array) -> Array:
+    """Types of four bits, which torch does not have, as bytes or halves."""
+    name = values.dtype.name
+    return values.astype(np.int8 if name.endswith("int4") else np.float16) if name in PACKED else values
 
 
 def _matched(values: Array, extents: tuple[int, ...]) -> Array:
