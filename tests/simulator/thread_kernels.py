@@ -300,3 +300,30 @@ def fp4_in_and_out():
             T.copy(x, C)
 
     return fp4
+
+
+def compacted(a):
+    rows = [row[row > 50][:4].tolist() for row in a]
+    return torch.tensor([row + [0] * (4 - len(row)) for row in rows])
+
+
+@case(lambda: (whole_numbers(64, 8, high=90),), compacted, tolerance=0)
+def counted_places():
+    """Registers filled one after the other, at a place that differs by thread and may end behind the last."""
+
+    @T.prim_func
+    def counted_places(A: T.Tensor((64, 8), "int32"), B: T.Tensor((64, 4), "int32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            kept = T.alloc_local((4,), "int32")
+            count = T.alloc_var("int32", init=0)
+            for i in T.serial(4):
+                kept[i] = 0
+            for i in T.serial(8):
+                if A[tx, i] > 50 and count < 4:
+                    kept[count] = A[tx, i]
+                    count = count + 1
+            for i in T.serial(4):
+                B[tx, i] = kept[i]
+
+    return counted_places

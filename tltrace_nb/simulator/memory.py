@@ -269,7 +269,7 @@ class Registers:
         """The element of every lane; one number where all lanes hold the same."""
         if any(isinstance(i, np.ndarray) for i in index):
             self._spread()
-            return self.a[(*self._lane_index(), *np.broadcast_arrays(*(np.asarray(i) for i in index)))]
+            return self.a[(*self._lane_index(), *self._clipped(index)[0])]
         self._check(index)
         value = self.a[(..., *index)]
         if value.size == 1 and self.a.size == math.prod(self.shape):
@@ -282,9 +282,9 @@ class Registers:
         value = converted(value, self.a.dtype)
         if any(isinstance(i, np.ndarray) for i in index):
             self._spread()
-            key = (*self._lane_index(), *(np.broadcast_to(i, self.lanes) for i in index))
-            old = self.a[key]
-            self.a[key] = value if mask is True else np.where(mask, value, old)
+            clipped, inside = self._clipped(index)
+            key = (*self._lane_index(), *clipped)
+            self.a[key] = np.where(np.logical_and(mask, inside), value, self.a[key])
             return
         self._check(index)
         if np.ndim(value) or mask is not True:
@@ -310,6 +310,15 @@ class Registers:
         for i, n in zip(index, self.shape, strict=True):
             if not 0 <= i < n:
                 raise MemoryAccessError(f"accesses {self.name}{[int(k) for k in index]}, outside of {list(self.shape)}")
+
+    def _clipped(self, index: tuple[Any, ...]) -> tuple[list[Array], Array]:
+        """Indices of lanes brought inside, and which were: TileLang turns ``if c: r[i] = x`` into a choice of ``x``
+        or ``r[i]``, and then lanes without the condition touch places that they never meant."""
+        wide = [np.broadcast_to(i, self.lanes) for i in index]
+        inside = np.ones(self.lanes, bool)
+        for i, n in zip(wide, self.shape, strict=True):
+            inside &= (i >= 0) & (i < n)
+        return [np.clip(i, 0, n - 1) for i, n in zip(wide, self.shape, strict=True)], inside
 
     def _spread(self) -> None:
         wide = (*self.lanes, *self.shape)
