@@ -327,3 +327,43 @@ def counted_places():
                 B[tx, i] = kept[i]
 
     return counted_places
+
+
+def sparse_inputs():
+    """Two of every four elements, ascending, and their places: four bits to a group, the first group lowest."""
+    pairs = torch.combinations(torch.arange(4))[whole_numbers(64, 32, high=6).long()]
+    codes = (pairs[..., 0] | pairs[..., 1] << 2).reshape(64, 8, 4)
+    words = (codes << torch.arange(4) * 4).sum(-1)
+    return normal(64, 64), words.to(torch.int16), normal(128, 64, seed=1)
+
+
+def sparse_expected(a, e, b):
+    codes = (e.int()[..., None] >> torch.arange(4) * 4 & 15).reshape(64, 32)
+    dense = torch.zeros(64, 32, 4)
+    for i in range(2):
+        dense.scatter_(2, (codes >> 2 * i & 3)[..., None].long(), a.float()[:, i::2, None])
+    return dense.reshape(64, 128) @ b.float()
+
+
+@case(sparse_inputs, sparse_expected, tolerance=0.05)
+def sparse_product():
+    @T.prim_func
+    def sparse_product(
+        A: T.Tensor((64, 64), "float16"),
+        E: T.Tensor((64, 8), "int16"),
+        B: T.Tensor((128, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            A_shared = T.alloc_shared((64, 64), "float16")
+            E_shared = T.alloc_shared((64, 8), "int16")
+            B_shared = T.alloc_shared((128, 64), "float16")
+            C_local = T.alloc_fragment((64, 64), "float32")
+            T.clear(C_local)
+            T.copy(A, A_shared)
+            T.copy(E, E_shared)
+            T.copy(B, B_shared)
+            T.gemm_sp(A_shared, E_shared, B_shared, C_local)
+            T.copy(C_local, C)
+
+    return sparse_product

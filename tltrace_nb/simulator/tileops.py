@@ -207,6 +207,23 @@ class TileOperators:
         self.together(place, write)
         w.tally.take()
 
+    def _sparse_gemm(self, _: str, call: Any, place: Place) -> None:
+        """Half of the left operand is stored, with the places of its elements beside it."""
+        w = self._w
+        a, places, b, c = (self.box(arg, place) for arg in call.args[:4])
+        if bool(call.args[4].value) or bool(call.args[5].value):
+            raise w.unsupported("sparse products with a transposed left operand", call)
+        m, n, k = (int(x) for x in call.args[7:10])
+        clear = w.expressions(call.args[11], place)
+
+        def write() -> None:
+            if w.needed(c[0]):
+                w.line(f"sparse_product({a[1]}, {places[1]}, {b[1]}, {c[1]}, {bool(call.args[6].value)}, {clear})")
+            w.line(f"yield c.product({m}, {n}, {k // 2}, {str(a[0].dtype)!r})")
+
+        self.together(place, write)
+        w.tally.take()
+
     def _simple(self, name: str, call: Any, place: Place) -> None:
         """Operators on one or two tiles that are done when the strand goes on."""
         w = self._w
@@ -317,6 +334,8 @@ OPERATORS: dict[str, str] = {
     "async_copy": "_copy",
     "gemm": "_gemm",
     "wgmma_gemm": "_gemm",
+    "gemm_sp": "_sparse_gemm",
+    "wgmma_gemm_sp": "_sparse_gemm",
     **dict.fromkeys(
         (
             "fill", "reduce", "cumsum", "cummax", "transpose", "im2col", "atomicadd", "atomicmax", "atomicmin",

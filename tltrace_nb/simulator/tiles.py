@@ -66,6 +66,27 @@ def product(a: Box, b: Box, c: Box, transpose_a: bool, transpose_b: bool, clear:
     write(c, result.reshape(c[2]) + old)
 
 
+def sparse_product(a: Box, places: Box, b: Box, c: Box, transpose_b: bool, clear: bool) -> None:
+    """c (+)= a @ b, where a holds every second element of its rows and ``places`` which, four bits to a group.
+
+    Of four elements two are held and the bits are their two places; of 32-bit types one of two, 4 for the first and 14
+    for the second (PTX ISA, "sparse matrix storage").
+    """
+    values, codes = _matrix(read(a)), _matrix(read(places))
+    held = 1 if values.dtype.itemsize == 4 else 2
+    rows, groups = len(values), values.shape[1] // held
+    per_word = 2 * codes.dtype.itemsize
+    words = np.repeat(codes.view(f"u{codes.dtype.itemsize}"), per_word, axis=1)[:, :groups].astype(np.int64)
+    nibbles = words >> (np.arange(groups) % per_word * 4) & 15
+    dense = np.zeros((rows, groups, 2 * held), values.dtype)
+    line, group = np.ogrid[:rows, :groups]
+    for i in range(held):
+        place = nibbles >> 2 * i & 3 if held == 2 else nibbles >> 1 & 1
+        dense[line, group, place] = values[:, i::held]
+    flat = dense.reshape(rows, -1)
+    product((View(flat, ""), (0, 0), flat.shape), b, c, False, transpose_b, clear)
+
+
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Products of tiles are too small to be worth several threads."""
