@@ -139,6 +139,8 @@ class Expressions:
 
     def _cast(self, e: Any, place: Place) -> str:
         source, target = str(e.value.dtype), str(e.dtype)
+        if notes := [k for k, v in dict(getattr(e, "annotations", None) or {}).items() if str(v) != "rn"]:
+            raise self._w.unsupported(f"casts with {' and '.join(map(str, notes))}", e)
         inner = self(e.value, place)
         if source.startswith("int") and target.startswith("int") and int(target[3:]) >= int(source[3:]):
             return inner if not self._w.varying(e.value) else f"converted({inner}, {self._w.dtype(target, e)})"
