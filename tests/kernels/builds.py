@@ -102,8 +102,15 @@ def _generate(func: Any, context: Any, pass_configs: dict[str, Any]) -> Source:
     with schedule.pass_context(pass_configs), context.target:
         artifact = lower_with_context(func, context)
     attributes = {
-        f"{name}.{key}": str(value)
+        f"{name}.{key}": _shown(kernel, key, value)
         for name, kernel in ((v.name_hint, f) for v, f in artifact.device_mod.functions.items())
         for key, value in (kernel.attrs or {}).items()
     }
     return Source(artifact.kernel_source, artifact.host_mod.script(), attributes)
+
+
+def _shown(kernel: Any, key: str, value: Any) -> str:
+    """An attribute as text; parameters by name, for their positions depend on which is used first."""
+    if key == "tl.readonly_param_indices":
+        return str(sorted(str(kernel.params[int(i)].name) for i in value))
+    return str(value)

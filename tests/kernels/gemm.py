@@ -366,6 +366,8 @@ REFERENCES = (
         lambda a, b: (a.float() @ b.float().T).half(),
         atol=0.5,
     ),
-    Reference("split_k", split_k, _split_inputs, lambda a, b, c: a.float() @ b.float(), out_idx=(), atol=0.1),
+    Reference(
+        "split_k", split_k, _split_inputs, lambda a, b, c: a.float() @ b.float(), out_idx=(), exact=False, atol=0.1
+    ),
     Reference("specialised_gemm", specialised, _operands(256, 256, 512), _product, architectures=HOPPER, atol=0.1),
 )

@@ -16,8 +16,8 @@ class Reference:
 
     ``build()`` gives the PrimFunc with its markers. ``inputs(device)`` makes the tensors to call the compiled kernel
     with and ``expected(*inputs)`` its outputs, one tensor or a tuple, within ``rtol`` and ``atol``. ``architectures``
-    are those that it is meant for, ``again`` says whether ``trace.finalize`` takes it, and ``full`` marks the heavy
-    ones.
+    are those that it is meant for, ``again`` says whether ``trace.finalize`` takes it, ``exact`` whether two runs give
+    the same bits (atomic sums do not), and ``full`` marks the heavy ones.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Reference:
     architectures: tuple[str, ...] = EVERYWHERE
     pass_configs: dict[str, Any] = field(default_factory=dict)
     again: bool = True
+    exact: bool = True
     full: bool = False
     rtol: float = 1e-2
     atol: float = 1e-2

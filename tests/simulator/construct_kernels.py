@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import tilelang.language as T
 import torch
 
+from tltrace_nb.simulator.run import simulate
+
 
 @dataclass(frozen=True)
 class Case:
@@ -18,17 +20,33 @@ class Case:
     tolerance: float
 
 
-CASES = {}
+def registry():
+    """The cases of a file, by name, and the decorator that registers a builder."""
+    cases = {}
+
+    def case(inputs, expected, gpus=("a100", "h200"), tolerance=1e-2):
+        def register(build):
+            cases[build.__name__] = Case(build, inputs, expected, gpus, tolerance)
+            return build
+
+        return register
+
+    return cases, case
 
 
-def case(inputs, expected, gpus=("a100", "h200"), tolerance=1e-2):
-    """Register a builder."""
+def check(case, gpu):
+    """Run a case on a model and compare; gives the trace."""
+    inputs = case.inputs()
+    expected = case.expected(*(t.clone() for t in inputs))
+    outputs, trace = simulate(case.build(), inputs, gpu=gpu)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for got, wanted in zip(outputs, expected, strict=True):
+        torch.testing.assert_close(got.float(), wanted.float(), rtol=case.tolerance, atol=case.tolerance)
+    return trace
 
-    def register(build):
-        CASES[build.__name__] = Case(build, inputs, expected, gpus, tolerance)
-        return build
 
-    return register
+CASES, case = registry()
 
 
 def normal(*shape, dtype=torch.float16, seed=0):

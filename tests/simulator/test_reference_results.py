@@ -23,9 +23,13 @@ UNSUPPORTED: dict[str, str] = {}
 BY_DATA = {
     "branches": "a condition on a loaded flag",
     "collatz": "a while loop on a value",
+    "flash_decoding": "the paper machine runs one launch",
+    "grouped_gemm": "the group is found in a table",
     "guarded_tile": "a condition on a loaded flag",
     "only_markers": "a condition on a loaded flag",
     "spent_condition": "a condition on a variable",
+    "stream_k": "a while loop on a variable",
+    "top_k": "conditions on scores",
     "two_launches": "the paper machine runs one launch",
     "dynamic_add": "the shape is not on paper",
 }

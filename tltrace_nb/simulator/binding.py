@@ -14,8 +14,12 @@ from typing import Any
 
 import numpy as np
 from tvm import tirx
+from tvm.arith import detect_linear_equation
 
+from tltrace_nb.core.ir import substitute
 from tltrace_nb.simulator.memory import Array, as_array, as_tensor, dtype_of
+from tltrace_nb.simulator.packed import PACKED, pack, unpacked
+from tltrace_nb.simulator.statements import variables
 from tltrace_nb.simulator.storage import number
 
 
@@ -24,12 +28,19 @@ class Bound:
     """Arrays by their buffers' data, scalars by their variables, and the outputs that were allocated, in order.
 
     ``written`` tells of each element of those outputs whether the kernel has written it: on a card they hold anything.
+    ``packed``: the caller's bytes, and the array of their elements, of those whose types are packed.
     """
 
     arrays: dict[Any, Array] = field(default_factory=dict)
     written: dict[Any, Array] = field(default_factory=dict)
     scalars: dict[Any, Any] = field(default_factory=dict)
     outputs: list[Any] = field(default_factory=list)
+    packed: list[tuple[Array, Array]] = field(default_factory=list)
+
+    def pack(self) -> None:
+        """Bring what the kernel has done to elements of packed types back into the caller's bytes."""
+        for raw, elements in self.packed:
+            pack(raw, elements)
 
 
 def bind(name: str, func: Any, inputs: Sequence[Any], out_idx: Sequence[int] | int | None) -> Bound:
@@ -92,7 +103,11 @@ class _Binder:
         except TypeError as error:
             raise TypeError(f"{what}: {error}") from None
         wanted = dtype_of(str(buffer.dtype))
-        if wanted is not None and array.dtype != wanted:
+        if wanted is not None and array.dtype != wanted and str(buffer.dtype) in PACKED:
+            if array.dtype.kind not in "iu" or array.dtype.itemsize != 1:
+                raise TypeError(f"{what} is {buffer.dtype}, two elements to a byte, got {array.dtype}; pass int8")
+            array = self._unpacked(array, wanted)
+        elif wanted is not None and array.dtype != wanted:
             if not _same_bits(array.dtype, wanted):
                 raise TypeError(f"{what} is {buffer.dtype}, got {array.dtype}; convert it, or build the kernel for it")
             array = array.view(wanted)
@@ -102,8 +117,7 @@ class _Binder:
             )
         strides = [s // array.dtype.itemsize for s in array.strides]
         for extent, actual in zip((*buffer.shape, *buffer.strides), (*array.shape, *strides), strict=False):
-            if isinstance(extent, tirx.Var):
-                scalars.setdefault(extent, int(actual))
+            _solve(extent, int(actual), scalars)
         shape = [self._number(e, what) for e in buffer.shape]
         if list(array.shape) != shape:
             fixed = ", ".join(f"{v.name} = {scalars[v]}" for v in buffer.shape if v in scalars)
@@ -132,10 +146,20 @@ class _Binder:
             raise TypeError(f"kernel {self._name}: {param.name} is a scalar, which is no output; pass its value")
         buffer = self._buffers[param]
         shape = tuple(self._number(e, f"kernel {self._name}: {buffer.name}") for e in buffer.shape)
-        array = np.zeros(shape, dtype_of(str(buffer.dtype)))
+        dtype = dtype_of(str(buffer.dtype)) or np.dtype(np.uint8)
+        if str(buffer.dtype) in PACKED:
+            raw = np.zeros((*shape[:-1], shape[-1] // 2), np.uint8 if str(buffer.dtype) == "uint4" else np.int8)
+            given, array = raw, self._unpacked(raw, dtype)
+        else:
+            given = array = np.zeros(shape, dtype)
         self._bound.arrays[buffer.data] = array
         self._bound.written[buffer.data] = np.zeros(array.size, bool)
-        self._bound.outputs.append(as_tensor(array) if as_torch else array)
+        self._bound.outputs.append(as_tensor(given) if as_torch else given)
+
+    def _unpacked(self, raw: Array, dtype: np.dtype[Any]) -> Array:
+        elements = unpacked(raw, dtype)
+        self._bound.packed.append((raw, elements))
+        return elements
 
     def _number(self, extent: Any, what: str) -> int:
         try:
@@ -147,6 +171,17 @@ class _Binder:
 
     def _label(self, param: Any) -> str:
         return str(self._buffers[param].name if param in self._buffers else param.name)
+
+
+def _solve(extent: Any, actual: int, scalars: dict[Any, Any]) -> None:
+    """Find the one unknown variable of a linear extent."""
+    unknown = [v for v in variables(extent) if v not in scalars]
+    if len(unknown) != 1:
+        return
+    known = {v: tirx.const(n, str(v.dtype)) for v, n in scalars.items()}
+    factor, rest = (number(e, {}) for e in detect_linear_equation(substitute(extent, known), unknown) or (0, 0))
+    if factor and (actual - rest) % factor == 0:
+        scalars[unknown[0]] = (actual - rest) // factor
 
 
 def _same_bits(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:

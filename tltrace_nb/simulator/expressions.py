@@ -18,11 +18,13 @@ from tltrace_nb.core.ir import Expr
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.intrinsics import (
     BITS,
+    BY_BLOCK,
     BY_WARP,
     FLOOR_DIVISION,
     FLOOR_REMAINDER,
     IDENTITY,
     INFIX,
+    INTEGER,
     LOAD,
     SHUFFLES,
     SIMPLE,
@@ -146,6 +148,8 @@ class Expressions:
 
     def _cast(self, e: Any, place: Place) -> str:
         source, target = str(e.value.dtype), str(e.dtype)
+        if notes := [k for k, v in dict(getattr(e, "annotations", None) or {}).items() if str(v) != "rn"]:
+            raise self._w.unsupported(f"casts with {' and '.join(map(str, notes))}", e)
         inner = self(e.value, place)
         if source.startswith("int") and target.startswith("int") and int(target[3:]) >= int(source[3:]):
             return inner if not self._w.varying(e.value) else f"converted({inner}, {self._w.dtype(target, e)})"
@@ -216,15 +220,25 @@ class Expressions:
             special = name in SPECIAL
             self._w.tally.add(Unit.SFU if special else Unit.CUDA, 1)
             kind = self._w.dtype(str(e.args[0].dtype), e)
-            args = ", ".join(self(a, place) for a in e.args)
-            return f"apply({(SPECIAL if special else SIMPLE)[name]}, {kind}, {args})"
+            values, rounding = _without_rounding(e.args)
+            args = ", ".join(self(a, place) for a in values)
+            does = (SPECIAL if special else SIMPLE)[name]
+            return (
+                f"apply({does}, {kind}, {args})"
+                if rounding == "rn"
+                else f"directed({does}, {rounding!r}, {kind}, {args})"
+            )
         if name == "infinity":
             return "float('inf')"
         if name == "reinterpret":
             source = self._w.dtype(str(e.args[0].dtype), e)
             return f"reinterpreted({self(e.args[0], place)}, {source}, {self._w.dtype(dtype, e)})"
-        if name == "popcount":
-            return f"popcount({self(e.args[0], place)})"
+        if name in INTEGER:
+            self._w.tally.add(Unit.CUDA, 1, "int32")
+            kind = self._w.dtype(str(e.args[0].dtype), e)
+            return f"{INTEGER[name]}({kind}, {', '.join(self(a, place) for a in e.args)})"
+        if name == "large_uint_imm":
+            return repr(int(e.args[0]) + (int(e.args[1]) << 32))
         if name == "clamp":
             x, low, high = (self(a, place) for a in e.args)
             return f"least(most({x}, {low}), {high})"
@@ -236,12 +250,13 @@ class Expressions:
             if any(self._w.varying(i) for i in indices):
                 raise self._w.unsupported(f"{name} at a place that depends on the thread", e)
             found = f"{self._w.buffer(buffer, e)}.neighbours({int(e.args[1])}, {self.index(indices, place)})"
-            return f"bool({found}.{name[:3]}())"
+            return f"quantified({name[:3]!r}, {found})"
         if name == "call_pure_extern":
             return self._helper(e, place)
         if name in ("fma", "ieee_fmaf"):
-            a, b, c = (self(x, place) for x in e.args[:3])
-            return f"({a} * {b} + {c})"
+            values, rounding = _without_rounding(e.args)
+            given = ", ".join(self(x, place) for x in values)
+            return f"directed(fused, {rounding!r}, {self._w.dtype(dtype, e)}, {given})"
         return self._threads(name, e, place)
 
     def _helper(self, e: Any, place: Place) -> str:
@@ -268,12 +283,20 @@ class Expressions:
         if name in BY_WARP:
             got = f"by_warp(c.ids, {BY_WARP[name]!r}, {self(e.args[-1], place)}, {place.mask})"
             return self._w.assign(got)
+        if name == "activemask":
+            return self._w.assign(f"by_warp(c.ids, 'ballot', True, {place.mask})")
+        if name in BY_BLOCK:
+            if len(self._w.strands.ids) > 1:
+                raise self._w.unsupported(f"{name} in a kernel with warp roles", e)
+            value = self._w.assign(self(e.args[0], place))
+            self._w.line(f"yield c.sync(0, 0, {place.mask})")
+            return self._w.assign(f"by_block({BY_BLOCK[name]}, c.n, {value}, {place.mask})")
         if name == "get_lane_idx":
-            return "(c.ids % 32)"
+            return f"(c.ids % {_product(e.args, (32,))})"
         if name in ("get_warp_idx", "get_warp_idx_sync"):
-            return "(c.ids // 32)"
+            return f"(c.ids // {_product(e.args, (32,))})"
         if name == "get_warp_group_idx":
-            return "(c.ids // 128)"
+            return f"(c.ids // {_product(e.args, (32, 4))})"
         if name == "tl_shuffle_elect":
             extent = int(e.args[0])
             return f"(c.ids % {extent} == 0)" if extent else "(c.ids == 0)"
@@ -324,6 +347,18 @@ class Expressions:
 
         tirx.stmt_functor.post_order_visit(e, visit)
         return plain
+
+
+def _without_rounding(args: Any) -> tuple[list[Expr], str]:
+    """The operands of an IEEE intrinsic, and its rounding mode: rn, rz, ru, rd."""
+    modes = [str(a.value) for a in args if isinstance(a, tirx.StringImm)]
+    return [a for a in args if not isinstance(a, tirx.StringImm)], (modes or ["rn"])[0]
+
+
+def _product(args: Any, default: tuple[int, ...]) -> int:
+    """The product of constant arguments; those that are missing have their default."""
+    given = tuple(int(a) for a in args)
+    return math.prod((*given, *default[len(given) :]))
 
 
 def _is_power_of_two(e: Expr) -> bool:

@@ -15,7 +15,9 @@ from tvm import tirx
 from tltrace_nb.core.ir import Stmt, children
 from tltrace_nb.simulator.machine import Footprint, Gpu
 from tltrace_nb.simulator.memory import dtype_of
+from tltrace_nb.simulator.packed import PACKED
 from tltrace_nb.simulator.program import Program
+from tltrace_nb.simulator.storage import number
 from tltrace_nb.simulator.strands import accesses
 
 BASE_REGISTERS = 40
@@ -23,18 +25,18 @@ BASE_REGISTERS = 40
 _BARRIER_BYTES = 8
 
 
-def footprint(program: Program, gpu: Gpu) -> Footprint:
-    """Threads, registers per thread and shared memory of one CTA."""
+def footprint(program: Program, gpu: Gpu, scalars: dict[Any, int] | None = None) -> Footprint:
+    """Threads, registers per thread and shared memory of one CTA, whose extents may depend on ``scalars``."""
     threads = program.shape.threads
-    return Footprint(threads, _registers(program, gpu, threads), shared_bytes(program))
+    return Footprint(threads, _registers(program, gpu, threads), shared_bytes(program, scalars or {}))
 
 
-def shared_bytes(program: Program) -> int:
+def shared_bytes(program: Program, scalars: dict[Any, int]) -> int:
     """Bytes of shared memory: the most that is in use at any step of the kernel, and all barriers."""
     sizes: dict[Any, int] = {}
     for use in program.buffers:
         if use.scope.startswith("shared"):
-            sizes[use.buffer.data] = max(sizes.get(use.buffer.data, 0), _bytes(use.buffer))
+            sizes[use.buffer.data] = max(sizes.get(use.buffer.data, 0), _bytes(use.buffer, scalars))
     first: dict[Any, int] = {}
     last: dict[Any, int] = {}
     for step, statement in enumerate(_steps(program.shape.body)):
@@ -49,14 +51,15 @@ def shared_bytes(program: Program) -> int:
     return max(held, default=0) + _BARRIER_BYTES * barriers
 
 
-def shared_buffers(program: Program) -> dict[str, int]:
+def shared_buffers(program: Program, scalars: dict[Any, int]) -> dict[str, int]:
     """Bytes of each shared buffer, by its name."""
-    return {str(u.buffer.name): _bytes(u.buffer) for u in program.buffers if u.scope.startswith("shared")}
+    return {str(u.buffer.name): _bytes(u.buffer, scalars) for u in program.buffers if u.scope.startswith("shared")}
 
 
-def _bytes(buffer: Any) -> int:
+def _bytes(buffer: Any, scalars: dict[Any, int]) -> int:
     found = dtype_of(str(buffer.dtype))
-    return math.prod(int(e) for e in buffer.shape) * (found.itemsize if found else 1)
+    size = math.prod(number(e, scalars) for e in buffer.shape) * (found.itemsize if found else 1)
+    return size // 2 if str(buffer.dtype) in PACKED else size
 
 
 def _steps(s: Stmt) -> list[Stmt]:

@@ -27,10 +27,18 @@ _EXTENSIONS: dict[str, Any] = {
     "float8_e5m2": ml_dtypes.float8_e5m2,
     "float8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
+    "float4_e2m1fn": ml_dtypes.float4_e2m1fn,
+    "custom[float4_e2m1_unpacked]": ml_dtypes.float4_e2m1fn,
+    "int4": ml_dtypes.int4,
+    "uint4": ml_dtypes.uint4,
     "custom[tfloat32]": np.float32,
     "handle": np.uint64,
 }
-_LIMITS = {np.dtype(ml_dtypes.float8_e4m3fn): 448.0, np.dtype(ml_dtypes.float8_e5m2): 57344.0}
+_LIMITS = {
+    np.dtype(ml_dtypes.float8_e4m3fn): 448.0,
+    np.dtype(ml_dtypes.float8_e5m2): 57344.0,
+    np.dtype(ml_dtypes.float4_e2m1fn): 6.0,
+}
 
 
 def dtype_of(name: str) -> np.dtype[Any] | None:
@@ -56,6 +64,8 @@ def as_array(value: Any) -> Array:
     if value.device.type != "cpu":
         raise TypeError(f"the virtual GPU takes tensors of the CPU, got one on {value.device}; pass tensor.cpu()")
     name = str(value.dtype).removeprefix("torch.")
+    if name == "float4_e2m1fn_x2":
+        return np.asarray(value.detach().view(torch.uint8).numpy())
     if name not in _EXTENSIONS:
         return np.asarray(value.detach().numpy())
     wide = {1: torch.uint8, 2: torch.int16}[value.element_size()]
@@ -296,7 +306,7 @@ class Registers:
         """The element of every lane; one number where all lanes hold the same."""
         if any(isinstance(i, np.ndarray) for i in index):
             self._spread()
-            return self.a[(*self._lane_index(), *np.broadcast_arrays(*(np.asarray(i) for i in index)))]
+            return self.a[(*self._lane_index(), *self._clipped(index)[0])]
         self._check(index)
         value = self.a[(..., *index)]
         if value.size == 1 and self.a.size == math.prod(self.shape):
@@ -309,9 +319,9 @@ class Registers:
         value = converted(value, self.a.dtype)
         if any(isinstance(i, np.ndarray) for i in index):
             self._spread()
-            key = (*self._lane_index(), *(np.broadcast_to(i, self.lanes) for i in index))
-            old = self.a[key]
-            self.a[key] = value if mask is True else np.where(mask, value, old)
+            clipped, inside = self._clipped(index)
+            key = (*self._lane_index(), *clipped)
+            self.a[key] = np.where(np.logical_and(mask, inside), value, self.a[key])
             return
         self._check(index)
         if np.ndim(value) or mask is not True:
@@ -322,6 +332,13 @@ class Registers:
             part = self.a[(..., *index)]
             self.a[(..., *index)] = np.where(mask, value, part)
 
+    def neighbours(self, count: int, *index: int) -> Array:
+        """So many elements of every lane from a uniform index on."""
+        start = int(np.ravel_multi_index(index, self.shape))
+        rank = len(self.lanes)
+        found: Array = self.a.reshape((*self.a.shape[:rank], -1))[..., start : start + count]
+        return found if math.prod(found.shape[:rank]) > 1 else found.reshape(-1)
+
     def fill(self, values: Any) -> None:
         """Store the same array in every lane."""
         self.a[...] = values
@@ -330,6 +347,15 @@ class Registers:
         for i, n in zip(index, self.shape, strict=True):
             if not 0 <= i < n:
                 raise MemoryAccessError(f"accesses {self.name}{[int(k) for k in index]}, outside of {list(self.shape)}")
+
+    def _clipped(self, index: tuple[Any, ...]) -> tuple[list[Array], Array]:
+        """Indices of lanes brought inside, and which were: TileLang turns ``if c: r[i] = x`` into a choice of ``x``
+        or ``r[i]``, and then lanes without the condition touch places that they never meant."""
+        wide = [np.broadcast_to(i, self.lanes) for i in index]
+        inside = np.ones(self.lanes, bool)
+        for i, n in zip(wide, self.shape, strict=True):
+            inside &= (i >= 0) & (i < n)
+        return [np.clip(i, 0, n - 1) for i, n in zip(wide, self.shape, strict=True)], inside
 
     def _spread(self) -> None:
         wide = (*self.lanes, *self.shape)

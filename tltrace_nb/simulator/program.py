@@ -21,7 +21,7 @@ from tvm import tirx
 
 from tltrace_nb.core.ir import Expr, Stmt, op_name, post_order_visit, walk
 from tltrace_nb.core.reach import LaunchShape
-from tltrace_nb.simulator import tiles, values
+from tltrace_nb.simulator import bits, tiles, values, warps
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError
@@ -32,6 +32,7 @@ from tltrace_nb.simulator.lines import Lines
 from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nests import Nests
+from tltrace_nb.simulator.packed import PACKED
 from tltrace_nb.simulator.requests import Meet, Wait
 from tltrace_nb.simulator.statements import Statements, ends_with_return
 from tltrace_nb.simulator.strands import Strands, accesses
@@ -51,7 +52,7 @@ _NAMES: dict[str, Any] = {
     "Meet": Meet,
     "Wait": Wait,
     "Registers": Registers,
-    **{n: f for module in (values, tiles) for n, f in vars(module).items() if callable(f) and n[0] != "_"},
+    **{n: f for module in (values, bits, warps, tiles) for n, f in vars(module).items() if callable(f) and n[0] != "_"},
 }
 
 
@@ -292,6 +293,9 @@ class Writer:
                 raise self.unsupported(f"memory of the scope {scope}", node)
             if scope not in BARRIER_SCOPES:
                 self.dtype(str(buffer.dtype), node)
+            if any(str(b.dtype) != str(buffer.dtype) and {str(b.dtype), str(buffer.dtype)} & {*PACKED}
+                   for b in self._buffers if b.data.same_as(buffer.data)):  # fmt: skip
+                raise self.unsupported(f"{buffer.name} being seen as {buffer.dtype} and as another type", node)
             self._buffers[buffer] = BufferUse(len(self._buffers), buffer, scope)
         return f"b{self._buffers[buffer].number}"
 
@@ -321,10 +325,10 @@ class Writer:
         text = self.expressions(e, place)
         return f"uniform({text})" if self.varying(e) else text
 
-    def item_bytes(self, buffer: Any) -> int:
+    def item_bytes(self, buffer: Any) -> float:
         """Bytes of one element."""
         found = dtype_of(str(buffer.dtype))
-        return 1 if found is None else found.itemsize
+        return 0.5 if str(buffer.dtype) in PACKED else 1 if found is None else found.itemsize
 
     def count_access(self, buffer: Any, way: str, indices: Any = None) -> None:
         """Count one element's load or store; with ``indices``, of an element that the thread may have in hand."""

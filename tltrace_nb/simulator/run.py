@@ -31,11 +31,13 @@ from tltrace_nb.simulator.footprint import footprint, shared_buffers
 from tltrace_nb.simulator.fragments import spreads
 from tltrace_nb.simulator.lines import lines
 from tltrace_nb.simulator.machine import PRESETS, Gpu, occupancy, preset
+from tltrace_nb.simulator.memory import Array, dtype_of
 from tltrace_nb.simulator.needs import needed_data
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.registers import written_out
 from tltrace_nb.simulator.storage import Layout, number
+from tltrace_nb.simulator.vectors import by_element
 
 _UNGUARDED = "tl.disable_safe_memory_legalize"
 
@@ -80,6 +82,7 @@ class VirtualKernel:
         """
         bound = bind(self.name, self.ready, inputs, out_idx)
         arrays, scalars = bound.arrays, bound.scalars
+        self._workspace(arrays, scalars)
         table = self.lowering.table
         grids: list[tuple[int, int, int]] = []
         for shape in self.shapes:
@@ -106,12 +109,14 @@ class VirtualKernel:
                 layout = Layout(
                     self.name, program, arrays, bound.written, scalars, grid, annotations, self.strict, self.guarded
                 )
-                places = self._places(program)
+                places = self._places(program, scalars)
                 launch = Launch(self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta)
                 engine.run(launch)
         except SimulationError as error:
             error.trace = trace
             raise
+        finally:
+            bound.pack()
         match bound.outputs:
             case []:
                 return None, trace
@@ -120,12 +125,20 @@ class VirtualKernel:
             case outputs:
                 return tuple(outputs), trace
 
-    def _places(self, program: Program) -> int:
+    def _workspace(self, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
+        """Make the arrays of global buffers that the kernel allocates for itself, the same in all its launches."""
+        for program in self.programs:
+            for use in program.buffers:
+                if use.scope == "global" and use.buffer.data not in arrays:
+                    shape = tuple(number(e, scalars) for e in use.buffer.shape)
+                    arrays[use.buffer.data] = np.zeros(shape, dtype_of(str(use.buffer.dtype)))
+
+    def _places(self, program: Program, scalars: dict[Any, int]) -> int:
         """CTAs that an SM holds."""
         try:
-            return occupancy(self.gpu, footprint(program, self.gpu)).ctas
+            return occupancy(self.gpu, footprint(program, self.gpu, scalars)).ctas
         except ValueError as error:
-            sizes = sorted(((size, name) for name, size in shared_buffers(program).items()), reverse=True)
+            sizes = sorted(((size, name) for name, size in shared_buffers(program, scalars).items()), reverse=True)
             held = "; shared: " + ", ".join(f"{name} {size:,}" for size, name in sizes) if sizes else ""
             where = f"kernel {self.name}, {program.launch_line}" if program.launch_line else f"kernel {self.name}"
             advice = "give it smaller tiles, fewer stages or fewer threads"
@@ -165,7 +178,7 @@ def compile_virtual(
         lowering = prepare(func, target, options, pass_configs)
         ready = lowering.instrument(schedule(lowering.anchored, target, pass_configs))
         layouts = spreads(ready, target)
-    shapes = tuple(dataclasses.replace(s, body=written_out(s.body)) for s in launches(ready))
+    shapes = tuple(dataclasses.replace(s, body=by_element(written_out(s.body), ready)) for s in launches(ready))
     notes = tuple(
         dict(s.annotations) for s, _ in walk(ready.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK
     )

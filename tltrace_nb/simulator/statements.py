@@ -239,17 +239,19 @@ class Statements:
                 w.line(f"{mask} = both({mask}, {turn} < {count})")
                 w.line(f"if {mask} is False: break")
                 w.line(f"{name} = {first} + {turn} * {step}")
-                self(s.body, replace(place.under(mask), loop=len(place.masks)))
+                self._turn(s.body, replace(place.under(mask), loop=len(place.masks)))
             return
         if w.varying.breaks(s.body):
             mask = w.assign(place.mask)
             inner = replace(place.under(mask), loop=len(place.masks))
         bounds = f"{extent}" if low == "0" and step == 1 else f"{low}, {low} + {extent} * {step}, {step}"
         w.line(f"for {name} in range({bounds}):")
-        if inner.loop >= 0:
-            with w.indented():
-                w.line(f"if {inner.mask} is False: break")
-        self.body(s.body, inner)
+        if inner.loop < 0:
+            self.body(s.body, inner)
+            return
+        with w.indented():
+            w.line(f"if {inner.mask} is False: break")
+            self._turn(s.body, inner)
 
     def _vectorised(self, loop: Any, place: Place) -> None:
         """A loop whose turns are done together: one access of each thread, as wide as all of them."""
@@ -295,7 +297,10 @@ class Statements:
             else:
                 w.line(f"if not {asked}: break")
             self.spend(inner)
-            self(s.body, inner)
+            if by_lane:
+                self._turn(s.body, inner)
+            else:
+                self(s.body, inner)
 
     def _evaluate(self, s: Any, place: Place) -> Place:
         w = self._w
@@ -310,18 +315,23 @@ class Statements:
             self._leave_lanes(place, None)
             return place
         if name in ("loop_break", "break_loop", "continue_loop"):
-            if name == "continue_loop":
-                raise w.unsupported("continue", s)
+            turn = name == "continue_loop"
             if place.loop < 0:
-                w.line("break")
+                w.line("continue" if turn else "break")
             else:
-                self._leave_lanes(place, place.loop)
+                self._leave_lanes(place, place.loop + turn)
             return place
         w.tiles.operator("call_extern" if "extern" in str(s.value.op.name) else name, s.value, place)
         return place
 
+    def _turn(self, body: Stmt, place: Place) -> None:
+        """One turn of a loop that lanes leave by themselves; a turn that they leave early has a mask of its own."""
+        if any(op_name(s).endswith("continue_loop") for s, _ in walk(body)):
+            place = place.under(self._w.assign(place.mask))
+        self(body, place)
+
     def _leave_lanes(self, place: Place, loop: int | None) -> None:
-        """The active lanes leave the loop whose mask is at that depth, or the kernel."""
+        """The active lanes leave what has its mask at that depth: a loop or its turn; without a depth, the kernel."""
         w = self._w
         gone = w.assign(place.mask)
         for mask in place.masks[loop or 0 :]:

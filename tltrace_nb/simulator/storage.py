@@ -63,8 +63,6 @@ class Layout:
         self._global: dict[int, View] = {}
         for use in program.buffers:
             if use.scope == "global":
-                if use.buffer.data not in arrays:
-                    raise UnsupportedError(f"kernel {name}: the global buffer {use.buffer.name} is no parameter")
                 array = self._as(use, arrays[use.buffer.data])
                 fallback = fallbacks.get(use.buffer.data, 0)
                 valid = self._valid(use, written.get(use.buffer.data)) if use.buffer.data in self._tracked else None

@@ -59,6 +59,8 @@ class TileOperators:
             message = str(call.args[1].value) if len(call.args) > 1 else "device_assert"
             asked = self._w.expressions(call.args[0], place)
             self._w.line(f"c.check_lanes({asked}, {place.mask}, {message!r})")
+        elif name == "call_extern" and str(call.args[0].value) == "__nanosleep":
+            self._w.line(f"c.t += {self._w.same(call.args[1], place)} * c.engine.gpu.clock_ghz")
         elif name == "call_extern" and not str(call.args[0].value).startswith("debug_print"):
             raise self._w.unsupported(f"the function {call.args[0].value}", call)
         elif name not in NOTHING:
@@ -134,8 +136,8 @@ class TileOperators:
         for forbidden in ("cluster_mask", "dst_block"):
             if forbidden in notes:
                 raise w.unsupported(f"copies with {forbidden}", call)
-        source, from_box, extents = self.box(call.args[0], place)
-        target, to_box, _ = self.box(call.args[1], place)
+        regions = _same_extents(call.args[0], call.args[1])
+        (source, from_box, extents), (target, to_box, _) = (self.box(region, place) for region in regions)
         scopes = str(source.scope()), str(target.scope())
         args = f"({to_box}, {from_box})" if w.needed(target) else None
         inward = scopes[0] == "global" and scopes[1].startswith("shared")
@@ -225,6 +227,23 @@ class TileOperators:
                 w.line(f"product({a[1]}, {b[1]}, {c[1]}, {left}, {right}, {clear})")
             price = f"c.product({m}, {n}, {k}, {dtype!r})"
             w.line(f"yield {price}" if waits else f"yield c.wgmma({price})")
+
+        self.together(place, write)
+        w.tally.take()
+
+    def _sparse_gemm(self, _: str, call: Any, place: Place) -> None:
+        """Half of the left operand is stored, with the places of its elements beside it."""
+        w = self._w
+        a, places, b, c = (self.box(arg, place) for arg in call.args[:4])
+        if bool(call.args[4].value) or bool(call.args[5].value):
+            raise w.unsupported("sparse products with a transposed left operand", call)
+        m, n, k = (int(x) for x in call.args[7:10])
+        clear = w.expressions(call.args[11], place)
+
+        def write() -> None:
+            if w.needed(c[0]):
+                w.line(f"sparse_product({a[1]}, {places[1]}, {b[1]}, {c[1]}, {bool(call.args[6].value)}, {clear})")
+            w.line(f"yield c.product({m}, {n}, {k // 2}, {str(a[0].dtype)!r})")
 
         self.together(place, write)
         w.tally.take()
@@ -319,12 +338,38 @@ class TileOperators:
         w.statements.spend(place)
 
 
+def _same_extents(source: Any, target: Any) -> tuple[Any, Any]:
+    """Both regions of a copy with the extents of the one that is nearer to the threads, as TileLang iterates."""
+    if not all(isinstance(r, tirx.Call) and str(r.op.name) == "tl.region" for r in (source, target)):
+        return source, target
+    base, other = source, target
+    if _nearness(source) < _nearness(target):
+        base, other = target, source
+    kept, changed = (
+        [i for i, e in enumerate(r.args[2:]) if not isinstance(e, tirx.IntImm) or int(e) != 1] for r in (base, other)
+    )
+    if len(kept) != len(changed):
+        return source, target
+    args = list(other.args)
+    for i, j in zip(changed, kept, strict=True):
+        args[2 + i] = base.args[2 + j]
+    moved = tirx.Call(other.dtype, other.op, args, other.annotations)
+    return (source, moved) if base is source else (moved, target)
+
+
+def _nearness(region: Any) -> int:
+    scope = str(region.args[0].buffer.scope())
+    return 0 if scope == "global" else 1 if scope.startswith("shared") else 2
+
+
 OPERATORS: dict[str, str] = {
     "copy": "_copy",
     "tma_copy": "_copy",
     "async_copy": "_copy",
     "gemm": "_gemm",
     "wgmma_gemm": "_gemm",
+    "gemm_sp": "_sparse_gemm",
+    "wgmma_gemm_sp": "_sparse_gemm",
     **dict.fromkeys(
         (
             "fill", "reduce", "cumsum", "cummax", "transpose", "im2col", "atomicadd", "atomicmax", "atomicmin",

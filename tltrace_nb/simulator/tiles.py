@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from tltrace_nb.simulator.memory import Array, View, as_tensor, converted
+from tltrace_nb.simulator.packed import PACKED
 
 Box = tuple[View, tuple[int, ...], tuple[int, ...]]
 """A view, and where in it: starts and extents."""
@@ -50,7 +51,7 @@ def product(a: Box, b: Box, c: Box, transpose_a: bool, transpose_b: bool, clear:
     kind = c[0].a.dtype
     wide = torch.float32 if kind.itemsize <= 4 and kind.kind not in "iu" else torch.float64
     # torch converts halves several times faster than NumPy does
-    left, right = (as_tensor(_matrix(read(box))).to(wide) for box in (a, b))
+    left, right = (as_tensor(_plain(_matrix(read(box)))).to(wide) for box in (a, b))
     left, right = left.T if transpose_a else left, right.T if transpose_b else right
     if clear:
         write(c, (left @ right).numpy().reshape(c[2]))
@@ -63,6 +64,27 @@ def product(a: Box, b: Box, c: Box, transpose_a: bool, transpose_b: bool, clear:
         return
     result = (left @ right).numpy()
     write(c, result.reshape(c[2]) + old)
+
+
+def sparse_product(a: Box, places: Box, b: Box, c: Box, transpose_b: bool, clear: bool) -> None:
+    """c (+)= a @ b, where a holds every second element of its rows and ``places`` which, four bits to a group.
+
+    Of four elements two are held and the bits are their two places; of 32-bit types one of two, 4 for the first and 14
+    for the second (PTX ISA, "sparse matrix storage").
+    """
+    values, codes = _matrix(read(a)), _matrix(read(places))
+    held = 1 if values.dtype.itemsize == 4 else 2
+    rows, groups = len(values), values.shape[1] // held
+    per_word = 2 * codes.dtype.itemsize
+    words = np.repeat(codes.view(f"u{codes.dtype.itemsize}"), per_word, axis=1)[:, :groups].astype(np.int64)
+    nibbles = words >> (np.arange(groups) % per_word * 4) & 15
+    dense = np.zeros((rows, groups, 2 * held), values.dtype)
+    line, group = np.ogrid[:rows, :groups]
+    for i in range(held):
+        place = nibbles >> 2 * i & 3 if held == 2 else nibbles >> 1 & 1
+        dense[line, group, place] = values[:, i::held]
+    flat = dense.reshape(rows, -1)
+    product((View(flat, ""), (0, 0), flat.shape), b, c, False, transpose_b, clear)
 
 
 @contextlib.contextmanager
@@ -152,6 +174,12 @@ def _matrix(values: Array) -> Array:
     if values.size != rows * columns:  # the unit axes stand elsewhere
         rows, columns = (e for e in values.shape if e > 1)
     return values.reshape(rows, columns)
+
+
+def _plain(values: Array) -> Array:
+    """Types of four bits, which torch does not have, as bytes or halves."""
+    name = values.dtype.name
+    return values.astype(np.int8 if name.endswith("int4") else np.float16) if name in PACKED else values
 
 
 def _matched(values: Array, extents: tuple[int, ...]) -> Array:

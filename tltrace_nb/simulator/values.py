@@ -15,8 +15,6 @@ import numpy as np
 from tltrace_nb.simulator.errors import SimulationError
 from tltrace_nb.simulator.memory import Array, Mask, View, converted
 
-_WARP = 32
-
 
 def both(mask: Mask, condition: Any) -> Mask:
     """The lanes of a mask in which a condition holds: ``True`` for all, ``False`` for none."""
@@ -134,9 +132,26 @@ def erf(x: Any) -> Any:
     return np.vectorize(math.erf, otypes=[np.float64])(np.asarray(x, np.float64)).astype(np.asarray(x).dtype)[()]
 
 
-def popcount(x: Any) -> Any:
-    """Bits set."""
-    return np.bitwise_count(x) if isinstance(x, np.ndarray) else int(x).bit_count()
+def directed(f: Callable[..., Any], mode: str, dtype: np.dtype[Any], *xs: Any) -> Any:
+    """A function of floats, computed in float64 and rounded: to nearest (rn), to zero (rz), up (ru) or down (rd)."""
+    exact = np.asarray(f(*(np.asarray(x, np.float64) for x in xs)))
+    near = exact.astype(dtype)
+    back = near.astype(np.float64)
+    over = (back > exact) & ((mode == "rd") | ((mode == "rz") & (exact > 0)))
+    under = (back < exact) & ((mode == "ru") | ((mode == "rz") & (exact < 0)))
+    low, high = (np.nextafter(near, dtype.type(end)) for end in (-np.inf, np.inf))
+    return np.where(over, low, np.where(under, high, near))[()]
+
+
+def fused(a: Any, b: Any, c: Any) -> Any:
+    """a * b + c."""
+    return a * b + c
+
+
+def quantified(kind: str, values: Any) -> Any:
+    """Whether all or any of the elements along the last axis are true."""
+    found = {"all": np.all, "any": np.any}[kind](values, axis=-1)
+    return bool(found) if found.size == 1 else found
 
 
 def axis(extent: int, position: int, rank: int, start: int = 0) -> Array:
@@ -231,53 +246,3 @@ def atomic(view: View, op: str, value: Any, mask: Mask, lanes: tuple[int, ...], 
         before[lane] = view.a[at]
         view.a[at] = value[lane] if op == "exch" else _UPDATES[op](view.a[at], value[lane])
     return before
-
-
-def shuffled(threads: Array, kind: str, value: Any, amount: Any, width: int) -> Any:
-    """Warp shuffles; ``threads`` are the linear ids of the strand's threads, ascending."""
-    value = np.broadcast_to(value, threads.shape)
-    lane = threads % _WARP
-    base = lane // width * width
-    if kind == "xor":
-        source = lane ^ amount
-    elif kind == "down":
-        source = np.where(lane + amount < base + width, lane + amount, lane)
-    elif kind == "up":
-        source = np.where(lane - amount >= base, lane - amount, lane)
-    else:
-        source = base + amount % width
-    wanted = threads - lane + np.where(source < base + width, source, lane)
-    found = np.searchsorted(threads, wanted).clip(0, len(threads) - 1)
-    return value[np.where(threads[found] == wanted, found, np.arange(len(threads)))]
-
-
-def over_threads(combine: Any, value: Any, condition: Any, block: tuple[int, int, int], axes: tuple[int, ...]) -> Any:
-    """A value of all threads along some axes of the block (z, y, x), in each of them."""
-    lanes = np.broadcast_to(value, (block[0] * block[1] * block[2],)).reshape(block)
-    if np.ndim(condition) or not condition:
-        neutral = {np.add: 0, np.fmax: -np.inf, np.fmin: np.inf}[combine]
-        lanes = np.where(np.broadcast_to(condition, lanes.size).reshape(block), lanes, neutral).astype(lanes.dtype)
-    for axis in axes:
-        lanes = combine.reduce(lanes, axis=axis, keepdims=True)
-    return np.broadcast_to(lanes, block).reshape(-1).copy()
-
-
-_WARP_REDUCTIONS: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min, "any": np.any, "all": np.all}
-
-
-def by_warp(threads: Array, kind: str, value: Any, mask: Mask) -> Any:
-    """A value of every warp from its active lanes, in all its lanes: sum, max, min, any, all, ballot."""
-    value = np.broadcast_to(value, threads.shape)
-    active = np.broadcast_to(True if mask is True else mask, threads.shape)
-    result = np.zeros(threads.shape, np.uint64 if kind == "ballot" else value.dtype)
-    for warp in np.unique(threads // _WARP):
-        members = threads // _WARP == warp
-        chosen = members & active
-        if not chosen.any():
-            continue
-        if kind == "ballot":
-            bits = sum(1 << int(t % _WARP) for t, v in zip(threads[chosen], value[chosen], strict=True) if v)
-            result[members] = bits
-        else:
-            result[members] = _WARP_REDUCTIONS[kind](value[chosen])
-    return result
