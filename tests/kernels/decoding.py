@@ -96,11 +96,12 @@ def _backward_inputs(device):
 def _backward_expected(q, k, v, do, *_):
     import torch
 
-    leaves = [t.float().requires_grad_() for t in (q, k, v)]
+    device = q.device
+    leaves = [t.cpu().float().requires_grad_() for t in (q, k, v)]
     weights = _scores(leaves[0], leaves[1]).softmax(-1)
     out = (weights @ leaves[2].transpose(1, 2)).transpose(1, 2)
-    out.backward(do.float())
-    return torch.stack([leaf.grad for leaf in leaves])
+    out.backward(do.cpu().float())
+    return torch.stack([leaf.grad for leaf in leaves]).to(device)
 
 
 def flash_decoding(batch=2, heads=64, length=512, dim=64, split=4, bn=64, stages=2, threads=128):

@@ -85,7 +85,14 @@ class Pricing:
         return self._known[key]
 
     def copied(
-        self, count: int, source: str, target: str, read: int, written: int, way: str = "", spread: Spread | None = None
+        self,
+        count: int,
+        source: str,
+        target: str,
+        read: float,
+        written: float,
+        way: str = "",
+        spread: Spread | None = None,
     ) -> Cost:
         """A tile of ``count`` elements moved between scopes, of ``read`` and ``written`` bytes each.
 
@@ -141,9 +148,9 @@ class Pricing:
         return self._known[key]
 
 
-def _traffic(spread: Spread | None, count: int, item_bytes: int) -> Traffic:
+def _traffic(spread: Spread | None, count: int, item_bytes: float) -> Traffic:
     """What ``count`` elements of a fragment, or of shared memory, move to or from global memory."""
     if spread is None:
-        return Traffic(count * item_bytes, 0, False)
+        return Traffic(math.ceil(count * item_bytes), 0, False)
     whole, part = spread.traffic(item_bytes), count / spread.threads.size
     return Traffic(math.ceil(whole.bytes * part), math.ceil(whole.accesses * part), whole.scattered)

@@ -46,7 +46,7 @@ class Spread:
     threads: Array
     values: int
     copies: int
-    _traffic: dict[int, Traffic] = field(default_factory=dict, repr=False)
+    _traffic: dict[float, Traffic] = field(default_factory=dict, repr=False)
 
     @property
     def workers(self) -> int:
@@ -62,7 +62,7 @@ class Spread:
         rows = self._rows(axis)
         return int(np.count_nonzero((rows == rows[0, 0]).any(axis=1)))
 
-    def traffic(self, item_bytes: int) -> Traffic:
+    def traffic(self, item_bytes: float) -> Traffic:
         """What moves it from or to global memory, if its rows are far apart there.
 
         A thread moves up to 16 bytes at a time, of neighbours in a row.
@@ -71,10 +71,10 @@ class Spread:
             self._traffic[item_bytes] = self._touch(item_bytes)
         return self._traffic[item_bytes]
 
-    def _touch(self, item_bytes: int) -> Traffic:
+    def _touch(self, item_bytes: float) -> Traffic:
         columns = self.threads.shape[-1]
         by_row = self.threads.reshape(-1, columns)
-        width = _vector(by_row, max(1, VECTOR_BYTES // item_bytes))
+        width = _vector(by_row, max(1, int(VECTOR_BYTES / item_bytes)))
         first = by_row[:, ::width].ravel()
         row, column = np.divmod(np.arange(first.size), columns // width)
         turn = np.empty(first.size, np.int64)  # the how manieth access of its thread
@@ -84,7 +84,7 @@ class Spread:
         at = column * width * item_bytes
 
         def places(size: int) -> int:
-            pieces = -(-width * item_bytes // size) if width * item_bytes > size else 1
+            pieces = math.ceil(width * item_bytes / size)
             return len(np.unique(np.stack([first // WARP, turn, row, at // size]), axis=1).T) * pieces
 
         lines = places(LINE_BYTES) * LINE_BYTES

@@ -6,6 +6,7 @@ is a ``yield``; conditions on which lanes differ become masks.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from tltrace_nb.core.ir import Stmt, buffer_loads, flatten, op_name, post_order_
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.expressions import Place
+from tltrace_nb.simulator.tileops import is_plain_load
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, PARALLEL
 
 if TYPE_CHECKING:
@@ -26,6 +28,10 @@ _SILENT_ATTRIBUTES = (
     "tl.assume_requires_runtime_check", "pragma_unroll_explicit", "async_scope", "tl.ws_op_id", "reduce_scope",
     "kCustomWarpSpecialization", "tl.min_blocks_per_sm",
 )  # fmt: skip
+
+
+_SHORT = 16
+"""Turns of a loop that compilers unroll and whose loads they then issue together."""
 
 
 class Statements:
@@ -47,7 +53,8 @@ class Statements:
             self._meet(s, place)
         match s:
             case tirx.SeqStmt():
-                for inner in s.seq:
+                for inner, following in itertools.zip_longest(s.seq, s.seq[1:]):
+                    w.tiles.followed = following is not None and is_plain_load(following)
                     place = self(inner, place)
             case tirx.SBlockRealize():
                 return self(s.block, place)
@@ -133,7 +140,7 @@ class Statements:
             w.line(f"{name}.put({value}, {place.mask}, {w.expressions.index(s.indices, place)})")
             self.spend(place)
             return
-        w.count_access(s.buffer, "store", None if place.grid else s.indices)
+        self._count_store(s, place)
         if place.grid and not place.masks:
             self._check_conflict(s, place)
         varies = any(w.varying(i) for i in s.indices)
@@ -146,6 +153,18 @@ class Statements:
         else:
             w.line(f"{name}.scatter({value}, {place.mask}, {w.expressions.index(s.indices, place)})")
         self.spend(place)
+
+    def _count_store(self, s: Any, place: Place) -> None:
+        """Count a store; out of a fragment over all of a nest, with the sectors that its layout makes warps touch."""
+        w = self._w
+        found = [w.spreads[load.buffer.data] for load in buffer_loads(s.value) if load.buffer.data in w.spreads]
+        whole = [spread for spread in found if spread.threads.ndim == len(place.grid)]
+        if str(s.buffer.scope()) != "global" or not whole:
+            w.count_access(s.buffer, "store", None if place.grid else s.indices)
+            return
+        traffic = whole[0].traffic(w.item_bytes(s.buffer))
+        way = "scatter" if traffic.scattered else "store"
+        w.tally.add(Unit.GLOBAL, traffic.bytes / whole[0].threads.size, way)
 
     def _check_conflict(self, s: Any, place: Place) -> None:
         """Refuse an update of one element by several iterations of T.Parallel: on a card they race."""
@@ -216,13 +235,8 @@ class Statements:
             w.thread_loops[s.loop_var] = str(s.thread_binding.thread_tag)[-1]
             self(s.body, place)
             return
-        if (
-            s.kind == tirx.ForKind.VECTORIZED
-            and isinstance(s.extent, tirx.IntImm)
-            and not place.grid
-            and w.vector is None
-        ):
-            self._vectorised(s, place)
+        if not place.grid and w.vector is None and self._is_at_once(s):
+            self._at_once(s, place)
             return
         self._load_ahead(s, place)
         low, extent = w.expressions(s.min, place), w.expressions(s.extent, place)
@@ -253,8 +267,24 @@ class Statements:
             w.line(f"if {inner.mask} is False: break")
             self._turn(s.body, inner)
 
-    def _vectorised(self, loop: Any, place: Place) -> None:
-        """A loop whose turns are done together: one access of each thread, as wide as all of them."""
+    def _is_at_once(self, loop: Any) -> bool:
+        """Whether the loads of all turns are on their way together: a vector, or a short loop without anything else."""
+        inside = [s for s, _ in walk(loop.body)]
+        loads = [load for s in inside if isinstance(s, (tirx.BufferStore, tirx.Bind)) for load in buffer_loads(s.value)]
+        return (
+            isinstance(loop.extent, tirx.IntImm)
+            and isinstance(loop.min, tirx.IntImm)
+            and int(loop.min) == 0
+            and loop.step is None
+            and (loop.kind == tirx.ForKind.VECTORIZED or int(loop.extent) <= _SHORT)
+            and not any(isinstance(s, (tirx.For, tirx.While, tirx.Evaluate)) for s in inside)
+            and not any(buffer_loads(index) for load in loads for index in load.indices)
+            and not self._w.strands.waits(loop.body)
+            and not self._w.varying.breaks(loop.body)
+        )
+
+    def _at_once(self, loop: Any, place: Place) -> None:
+        """A loop whose turns are done together: what they cost is spent behind it."""
         w = self._w
         self.spend(place)
         w.vector = Tally()

@@ -38,6 +38,9 @@ class TileOperators:
         self._w = writer
         self._barriers = BarrierOperators(writer)
         self.atomics = Atomics(writer)
+        self.followed = False
+        """Whether the next statement is a plain copy into shared memory, whose bytes come at the same time."""
+        self._coming: list[int] = []
         self._written: set[Any] = set()
 
     def operator(self, name: str, call: Any, place: Place) -> None:
@@ -172,7 +175,14 @@ class TileOperators:
             if not way:
                 self.wrote(target)
             number = w.loaded(target) if scopes[0] == "global" else None
+            if number is None and inward and self.followed:
+                number = -w.number()
+                self._coming.append(number)
             w.line(f"yield {cost}" if number is None else f"yield c.load({number}, {cost})")
+            if inward and not self.followed:
+                for coming in self._coming:
+                    w.line(f"c.await_load({coming})")
+                self._coming.clear()
 
         self.together(place, write)
         w.tally.take()
@@ -391,6 +401,15 @@ def loaded_fragments(body: Stmt) -> dict[Any, int]:
             if scopes == ["global", "local.fragment"]:
                 found.setdefault(target.data, len(found))
     return found
+
+
+def is_plain_load(s: Stmt) -> bool:
+    """Whether a statement is a copy from global into shared memory that threads wait for."""
+    if op_name(s) != "tl.tileop.copy" or int(dict(s.value.annotations or {}).get("no_implicit_async_commit_wait", 0)):
+        return False
+    source, target = (_buffer_of(arg) for arg in s.value.args[:2])
+    scopes = [str(b.scope()) if b is not None else "" for b in (source, target)]
+    return scopes[0] == "global" and scopes[1].startswith("shared")
 
 
 def _buffer_of(region: Any) -> Any:
