@@ -9,6 +9,7 @@ The state of a build (open groups, ranges counted so far) lives on TileLang's bu
 
 from __future__ import annotations
 
+import enum
 import json
 import math
 import operator
@@ -46,9 +47,24 @@ class Group:
     per: Per = "group"
 
 
+class Over(enum.StrEnum):
+    """What a marker is about: what it encloses, or what the scheduler will add next to an operator.
+
+    ``WAITS``: the scheduler's waits in front of the operator behind the marker; ``ARRIVALS``: its arrivals behind the
+    operator in front. Where it adds none, the marker does not record.
+    """
+
+    STATEMENTS = "statements"
+    WAITS = "waits"
+    ARRIVALS = "arrivals"
+
+
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One placeholder as it stands in the kernel; ``range`` joins the two ends of a range."""
+    """One placeholder as it stands in the kernel; ``range`` joins the two ends of a range.
+
+    An ``automatic`` one was not written by the author (``core.automark``); its ``range`` tells it from the others.
+    """
 
     kind: EventKind
     name: str
@@ -57,6 +73,8 @@ class Marker:
     payload: PayloadType
     source: str
     range: int = -1
+    automatic: bool = False
+    over: Over = Over.STATEMENTS
 
     def to_json(self) -> str:
         """The marker as the JSON text of its placeholder."""
@@ -66,7 +84,12 @@ class Marker:
     def from_json(cls, text: str) -> Marker:
         """The inverse of ``to_json``."""
         raw = json.loads(text)
-        fixed = {"kind": EventKind(raw["kind"]), "payload": PayloadType(raw["payload"]), "group": Group(**raw["group"])}
+        fixed = {
+            "kind": EventKind(raw["kind"]),
+            "payload": PayloadType(raw["payload"]),
+            "group": Group(**raw["group"]),
+            "over": Over(raw["over"]),
+        }
         return cls(**{**raw, **fixed})
 
 
@@ -231,6 +254,11 @@ def payload_expression(payload: Any, what: str) -> tuple[Any, PayloadType]:
     )
 
 
+def marker_statement(marker: Marker, payload: Any) -> Any:
+    """The placeholder of a marker, as a statement."""
+    return tirx.Evaluate(T.call_extern("handle", MARKER, marker.to_json(), payload))
+
+
 def is_marker(statement: Any) -> bool:
     """Whether a TIR statement is one of our placeholders."""
     return (
@@ -304,14 +332,19 @@ def _where_if_building() -> str:
     return "" if builder is None else f" at {_source()}"
 
 
-def _source() -> str:
-    builder = Builder.current()
-    path = Path(builder.current_file)
+def source_line(file: str, line: int) -> str:
+    """A place in the source as it is shown: ``file:line``, the file relative to the working directory, or its name."""
+    path = Path(file)
     try:
         shown = path.relative_to(Path.cwd())
     except ValueError:
         shown = Path(path.name)
-    return f"{shown}:{builder.current_line}"
+    return f"{shown}:{line}"
+
+
+def _source() -> str:
+    builder = Builder.current()
+    return source_line(builder.current_file, builder.current_line)
 
 
 def _checked_name(name: Any, what: str, where: str) -> str:
