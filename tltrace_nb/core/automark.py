@@ -12,7 +12,7 @@ which it adds none are taken out again by ``core.autosettle``.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from tltrace_nb.core.markers import (
     read_marker,
     source_line,
 )
-from tltrace_nb.core.numbering import is_launch
+from tltrace_nb.core.numbering import DATA_PARALLEL, is_launch
 from tltrace_nb.core.sites import EventKind
 
 _LIBRARY = Path(tilelang.__file__).parent
@@ -45,13 +45,13 @@ _LIBRARY = Path(tilelang.__file__).parent
 
 def mark(func: Any, options: AutoOptions) -> Any:
     """The PrimFunc with automatic markers. Where it has markers of the author's, those stay and are not doubled."""
-    inside = [s for s, above in walk(func.body) if any(map(is_launch, above))]
-    ranges = [found.range for found in map(_marker_of, inside) if found is not None]
-    loads = [found.fills for found in map(operator, inside) if found is not None]
+    inside = [(s, above) for s, above in walk(func.body) if any(map(is_launch, above))]
+    ranges = [found.range for found in (_marker_of(s) for s, _ in inside) if found is not None]
+    found = [(operator(s), _innermost_loop(above)) for s, above in inside]
     marking = _Marking(
         options,
-        filled=tuple(buffer for buffers in loads for buffer in buffers),
-        pipelined=any(map(is_pipelined, inside)),
+        fillings=tuple((buffer, loop) for copy, loop in found if copy is not None for buffer in copy.fills),
+        pipelined=any(is_pipelined(s) for s, _ in inside),
         numbers=itertools.count(max(ranges, default=-1) + 1),
     )
     return func.with_body(marking.outside(func.body))
@@ -59,57 +59,53 @@ def mark(func: Any, options: AutoOptions) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a statement stands: its innermost loop's variable, whether that loop is hot, and the source line."""
+    """Where a statement stands: its innermost loop, whether that loop is hot, and the source line."""
 
-    iteration: Any = None
+    loop: Any = None
     hot: bool = False
     source: str = ""
 
     def inside(self, statement: Stmt) -> _Place:
-        here = replace(self, source=_source(statement) or self.source)
-        if isinstance(statement, tirx.While):
-            return replace(here, iteration=None, hot=_is_innermost(statement))
-        if isinstance(statement, tirx.For) and statement.thread_binding is None:
-            return replace(here, iteration=statement.loop_var, hot=is_pipelined(statement) or _is_innermost(statement))
-        return here
+        if not _is_loop(statement):
+            return self
+        return replace(self, loop=statement, hot=is_pipelined(statement) or _innermost_loop(_below(statement)) is None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Marking:
     options: AutoOptions
-    filled: tuple[Any, ...]
-    """The shared buffers that copies fill from global memory."""
+    fillings: tuple[tuple[Any, Any], ...]
+    """The shared buffers that copies fill from global memory, each with the innermost loop around the copy."""
     pipelined: bool
     numbers: Iterator[int]
 
     def outside(self, statement: Stmt) -> Stmt:
-        """A statement around the kernel launches."""
-        if is_launch(statement):
-            return rebuild(statement, lambda body: self.body(body, _Place(source=_source(statement))))
-        return rebuild(statement, self.outside)
+        """A statement around the kernel launches, or one of them."""
+        if not is_launch(statement):
+            return rebuild(statement, self.outside)
+        line = _line(statement)
+        place = _Place(source=source_line(*line) if line else "")
+        return rebuild(statement, lambda body: self._body(body, place))
 
-    def body(self, statement: Stmt, place: _Place) -> Stmt:
-        """A body in a launch, marked."""
+    def _body(self, statement: Stmt, place: _Place) -> Stmt:
         statements = flatten(statement)
         authored = _authored(statements)
+        sources = _sources(statements, place.source)
         return sequence(
-            inner if i in authored and is_leaf(inner) else self._statement(inner, place, authored=i in authored)
-            for i, inner in enumerate(statements)
+            self._statement(inner, replace(place, source=source), authored=i in authored)
+            for i, (inner, source) in enumerate(zip(statements, sources, strict=True))
         )
 
     def _statement(self, statement: Stmt, place: _Place, authored: bool) -> Stmt:
-        if is_marker(statement):
-            return statement
         inner = place.inside(statement)
-        marked = statement if is_leaf(statement) else rebuild(statement, lambda body: self.body(body, inner))
-        found = None if authored else operator(statement)
-        return marked if found is None else self._around(marked, found, replace(place, source=inner.source))
+        marked = statement if is_leaf(statement) else rebuild(statement, lambda body: self._body(body, inner))
+        found = operator(statement)
+        return marked if authored or found is None else self._around(marked, found, place)
 
     def _around(self, statement: Stmt, found: Operator, place: _Place) -> Stmt:
         front, back = self._edges(found, place)
         if self.pipelined and found.kind not in ("loop", "wait", "arrive"):
-            awaits, arrives = self._waits(found, place), self._arrivals(found, place)
-            return sequence([*awaits, *front, statement, *back, *arrives])
+            front, back = [*self._waits(found, place), *front], [*back, *self._arrivals(found, place)]
         return sequence([*front, statement, *back])
 
     def _edges(self, found: Operator, place: _Place) -> tuple[list[Stmt], list[Stmt]]:
@@ -119,7 +115,7 @@ class _Marking:
         if self._lightly(found.kind, found.name, place):
             if found.kind == "gemm":
                 return self._instant(found.name, place), []
-            if found.kind == "wait":
+            if found.kind == "wait" and not found.ends_product:  # reading a clock behind a product is what costs
                 return [], self._instant(found.name.replace("wait", "ready", 1), place)
             pipelined_loop = found.kind == "loop" and found.name.startswith("pipeline")
             if not pipelined_loop and not (found.kind == "copy" and found.touches_global):
@@ -142,14 +138,19 @@ class _Marking:
 
     def _arrivals(self, found: Operator, place: _Place) -> list[Stmt]:
         """Markers of the scheduler's arrivals behind an operator."""
-        awaited = self._awaited(found)
-        name = f"arrive {joined(awaited or found.fills) or f'after {found.name}'}"
+        released = [buffer for buffer in found.reads if self._is_filled(buffer, place.loop)]
+        name = f"arrive {joined(released or found.fills) or f'after {found.name}'}"
         if not self.options.wants("arrive", name) or self._lightly("arrive", name, place):
             return []
         return self._range(name, place, Over.ARRIVALS)
 
     def _awaited(self, found: Operator) -> list[Any]:
-        return [buffer for buffer in found.reads if any(buffer.same_as(other) for other in self.filled)]
+        return [buffer for buffer in found.reads if self._is_filled(buffer)]
+
+    def _is_filled(self, buffer: Any, *loops: Any) -> bool:
+        """Whether a copy fills a buffer from global memory, in one of the loops where some are given."""
+        of_buffer = [loop for other, loop in self.fillings if other.same_as(buffer)]
+        return any(not loops or _same(loop, given) for loop in of_buffer for given in loops or (None,))
 
     def _lightly(self, kind: str, name: str, place: _Place) -> bool:
         return place.hot and self.options.light and not self.options.names(kind, name)
@@ -164,13 +165,11 @@ class _Marking:
 
 
 def _placeholder(kind: EventKind, name: str, place: _Place, over: Over, number: int) -> Stmt:
-    iteration = place.iteration
+    iteration = getattr(place.loop, "loop_var", None)
     if iteration is not None and str(iteration.dtype) in ("int64", "uint64"):
         iteration = tirx.Cast("int32", iteration)
     payload, payload_type = payload_expression(iteration, name)
-    marker = Marker(
-        kind, name, DEFAULT_LANE, Group(), payload_type, place.source, number, automatic=True, over=over
-    )
+    marker = Marker(kind, name, DEFAULT_LANE, Group(), payload_type, place.source, number, automatic=True, over=over)
     return marker_statement(marker, payload)
 
 
@@ -194,16 +193,44 @@ def _marker_of(statement: Stmt) -> Marker | None:
     return None if isinstance(found, Flow) else found
 
 
-def _is_innermost(loop: Stmt) -> bool:
-    inside = [s for child in children(loop) for s, _ in walk(child)]
-    serial = (tirx.ForKind.SERIAL, tirx.ForKind.UNROLLED)
-    return not any(isinstance(s, tirx.While) or (isinstance(s, tirx.For) and s.kind in serial) for s in inside)
+def _is_loop(statement: Stmt) -> bool:
+    if isinstance(statement, tirx.For):
+        return statement.thread_binding is None and statement.kind not in DATA_PARALLEL
+    return isinstance(statement, tirx.While)
 
 
-def _source(statement: Stmt) -> str:
-    """Where the author wrote a statement; empty where TileLang noted nothing, or a place in itself."""
+def _below(statement: Stmt) -> list[Stmt]:
+    return [inner for child in children(statement) for inner, _ in walk(child)]
+
+
+def _innermost_loop(statements: Iterable[Stmt]) -> Any:
+    """The last loop among the statements, ``None`` if none is one."""
+    return next((s for s in reversed(tuple(statements)) if _is_loop(s)), None)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b is None or (a is not None and b is not None and bool(a.same_as(b)))
+
+
+def _sources(statements: list[Stmt], around: str) -> list[str]:
+    """Where the author wrote each statement of a sequence, ``around`` where that is unknown.
+
+    For a macro of TileLang's own, such as ``T.reduce_max``, TileLang notes a line of itself. Where exactly as many such
+    statements as lines stand between two others, those are their lines.
+    """
+    lines = [_line(statement) for statement in statements]
+    known = [i for i, line in enumerate(lines) if line is not None]
+    for before, behind in itertools.pairwise(known):
+        written = [line for s, _ in walk(statements[before]) if (line := _line(s)) is not None]
+        (file, first), (other_file, last) = max(written), lines[behind] or ("", 0)
+        if file == other_file and last - first == behind - before:
+            lines[before + 1 : behind] = [(file, line) for line in range(first + 1, last)]
+    return [around if line is None else source_line(*line) for line in lines]
+
+
+def _line(statement: Stmt) -> tuple[str, int] | None:
+    """File and line where the author wrote a statement; ``None`` where TileLang noted nothing, or a place in itself."""
     span = get_stmt_span(statement)
-    if span is None:
-        return ""
-    file = str(span.source_name.name)
-    return "" if _LIBRARY in Path(file).parents else source_line(file, int(span.line))
+    if span is None or _LIBRARY in Path(str(span.source_name.name)).parents:
+        return None
+    return str(span.source_name.name), int(span.line)

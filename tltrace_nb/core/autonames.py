@@ -13,7 +13,7 @@ import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
 from tltrace_nb.core.anchors import is_pipelined
-from tltrace_nb.core.autosync import arrived_at, awaited
+from tltrace_nb.core.autosync import WGMMA, arrived_at, awaited
 from tltrace_nb.core.ir import Stmt, loads, op_name, walk
 
 _TILE_OPERATOR = "tl.tileop."
@@ -54,6 +54,11 @@ class Operator:
     name: str
     reads: tuple[Any, ...] = ()
     writes: tuple[Any, ...] = ()
+
+    @property
+    def ends_product(self) -> bool:
+        """Whether it waits for tensor cores."""
+        return self.name == f"wait {WGMMA}"
 
     @property
     def touches_global(self) -> bool:

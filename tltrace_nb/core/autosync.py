@@ -10,12 +10,14 @@ from typing import Any
 
 from tltrace_nb.core.ir import Stmt, loads, op_name, walk
 
+WGMMA = "wgmma"
+
 _WAITS = {
     "tl.mbarrier_wait_parity": "",
     "tirx.ptx_wait_barrier": "",
     "tirx.ptx_wait_group": "cp.async",
-    "tl.wait_wgmma": "wgmma",
-    "tl.warpgroup_wait": "wgmma",
+    "tl.wait_wgmma": WGMMA,
+    "tl.warpgroup_wait": WGMMA,
     "tl.tma_store_wait": "TMA store",
     "tl.cluster_sync": "cluster",
     "tl.cluster_wait": "cluster",

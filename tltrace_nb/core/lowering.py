@@ -38,6 +38,8 @@ _INT32 = "int32"
 PASS_CONFIGS = "tilelang_pass_configs"
 """Attribute in which a PrimFunc itself asks for pass configs."""
 
+_NOTHING_TO_MARK = "automatic markers: the kernel has no operator of those that were asked for"
+
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
@@ -77,7 +79,8 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     settled = settle(func, lambda kernel: _place(kernel, bare, target, pass_configs))
     marked, anchored = settled.result.marked, settled.result.anchored
     shapes = launches(settled.result.placed)
-    table = _table(func, marked, shapes, plan(shapes, marked), options, settled.note)
+    note = settled.note or (_NOTHING_TO_MARK if options.auto is not None and not marked.sites else "")
+    table = _table(func, marked, shapes, plan(shapes, marked), options, note)
     slots = _slots_buffer(table)
     handle = tirx.Var(f"{device.SLOTS}_handle", "handle")
     with_slots = tirx.PrimFunc(

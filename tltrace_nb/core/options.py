@@ -62,6 +62,10 @@ class TraceOptions:
         _check_max_events(max_events)
         return replace(self, max_events=max_events)
 
+    def with_auto(self, auto: Auto) -> TraceOptions:
+        """The same options with other automatic markers; ``None`` changes nothing. Raises as ``AutoOptions.of``."""
+        return self if auto is None else replace(self, auto=AutoOptions.of(auto))
+
 
 def _check_max_events(max_events: Any) -> None:
     if max_events is None:

@@ -242,9 +242,7 @@ def _runs(key: _Key, holds: list[dict[_Key, Anchor] | None]) -> Iterator[list[in
         yield list(range(run[0], run[-1] + 1))
 
 
-def _beside(
-    mode: Mode, run: list[int], holds: list[dict[_Key, Anchor] | None], statements: list[Stmt]
-) -> list[int]:
+def _beside(mode: Mode, run: list[int], holds: list[dict[_Key, Anchor] | None], statements: list[Stmt]) -> list[int]:
     """The statements that an anchor of a run of operators marks: the run, or the scheduler's own next to it."""
     if mode is Mode.WAITS:
         first = next((i + 1 for i in range(run[0] - 1, -1, -1) if holds[i] is not None), 0)
