@@ -72,10 +72,10 @@ class TraceMagics(Magics):
           %tltrace                     show the last trace again
 
         Kernels that ``@trace.jit`` builds while the code runs are traced; where there is no CUDA device, on the virtual
-        GPU, and there also those that plain ``@tilelang.jit`` builds. With ``--auto`` these are traced on a CUDA device, too,
-        and need no markers. A kernel object that exists already stays as it was built, so build it in the
-        cell too. The code prints, displays and fails as it does without the magic;
-        after an error, what was captured before it is shown. Afterwards the switch is as it was.
+        GPU, and there also those that plain ``@tilelang.jit`` builds. With ``--auto`` those are traced on a CUDA
+        device, too, and none needs markers. A kernel object that exists already stays as it was built, so build it in
+        the cell too. The code prints, displays and fails as it does without the magic; after an error, what was
+        captured before it is shown. Afterwards the switch is as it was.
 
         Options:
 

@@ -14,16 +14,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import tilelang
-from tilelang.ir import get_stmt_span
+import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
 from tltrace_nb.core.anchors import is_leaf, is_pipelined
 from tltrace_nb.core.autonames import Operator, joined, operator
 from tltrace_nb.core.autooptions import AutoOptions
+from tltrace_nb.core.autosource import sources_of
 from tltrace_nb.core.ir import Stmt, children, flatten, rebuild, sequence, walk
 from tltrace_nb.core.markers import (
     DEFAULT_LANE,
@@ -35,12 +34,9 @@ from tltrace_nb.core.markers import (
     marker_statement,
     payload_expression,
     read_marker,
-    source_line,
 )
 from tltrace_nb.core.numbering import DATA_PARALLEL, is_launch
 from tltrace_nb.core.sites import EventKind
-
-_LIBRARY = Path(tilelang.__file__).parent
 
 
 def mark(func: Any, options: AutoOptions) -> Any:
@@ -83,14 +79,13 @@ class _Marking:
         """A statement around the kernel launches, or one of them."""
         if not is_launch(statement):
             return rebuild(statement, self.outside)
-        line = _line(statement)
-        place = _Place(source=source_line(*line) if line else "")
+        place = _Place(source=sources_of([statement], "")[0])
         return rebuild(statement, lambda body: self._body(body, place))
 
     def _body(self, statement: Stmt, place: _Place) -> Stmt:
         statements = flatten(statement)
         authored = _authored(statements)
-        sources = _sources(statements, place.source)
+        sources = sources_of(statements, place.source)
         return sequence(
             self._statement(inner, replace(place, source=source), authored=i in authored)
             for i, (inner, source) in enumerate(zip(statements, sources, strict=True))
@@ -210,27 +205,3 @@ def _innermost_loop(statements: Iterable[Stmt]) -> Any:
 
 def _same(a: Any, b: Any) -> bool:
     return a is b is None or (a is not None and b is not None and bool(a.same_as(b)))
-
-
-def _sources(statements: list[Stmt], around: str) -> list[str]:
-    """Where the author wrote each statement of a sequence, ``around`` where that is unknown.
-
-    For a macro of TileLang's own, such as ``T.reduce_max``, TileLang notes a line of itself. Where exactly as many such
-    statements as lines stand between two others, those are their lines.
-    """
-    lines = [_line(statement) for statement in statements]
-    known = [i for i, line in enumerate(lines) if line is not None]
-    for before, behind in itertools.pairwise(known):
-        written = [line for s, _ in walk(statements[before]) if (line := _line(s)) is not None]
-        (file, first), (other_file, last) = max(written), lines[behind] or ("", 0)
-        if file == other_file and last - first == behind - before:
-            lines[before + 1 : behind] = [(file, line) for line in range(first + 1, last)]
-    return [around if line is None else source_line(*line) for line in lines]
-
-
-def _line(statement: Stmt) -> tuple[str, int] | None:
-    """File and line where the author wrote a statement; ``None`` where TileLang noted nothing, or a place in itself."""
-    span = get_stmt_span(statement)
-    if span is None or _LIBRARY in Path(str(span.source_name.name)).parents:
-        return None
-    return str(span.source_name.name), int(span.line)

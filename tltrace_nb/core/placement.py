@@ -132,8 +132,8 @@ class _Placer:
                 marked = _beside(key[1], run, holds, statements)
                 if marked:
                     self._mark(holds[run[0]][key], edges[marked[0]].front, edges[marked[-1]].back)  # type: ignore[index]
-                for i in run:
-                    here[i].add(key)
+                    for i in run:
+                        here[i].add(key)
         done = [
             self._with_edges(inner, edge)
             for inner, edge in zip(
