@@ -115,6 +115,15 @@ def test_ranges_are_named_after_what_the_operators_do() -> None:
     ]
 
 
+def test_arrows_lead_from_a_copy_to_the_wait_for_it() -> None:
+    names = ["copy A → A_shared", "copy B → B_shared"]
+    for architecture in ("sm_80", "sm_90a"):
+        flows = _prepared(_gemm(), architecture).table.flows
+        assert flows == tuple((name, "wait A_shared + B_shared") for name in names)
+    assert _prepared(_gemm(stages=0)).table.flows == ()  # nothing is awaited
+    assert _prepared(_gemm(), auto="copy").table.flows == _prepared(_gemm(), auto=True).table.flows == ()
+
+
 def test_where_copies_are_not_specialised_there_is_nothing_to_arrive_at() -> None:
     names = [site.name for site in _sites(_gemm(), "sm_80")]
     assert "wait A_shared + B_shared" in names  # cp.async

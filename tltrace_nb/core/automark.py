@@ -30,6 +30,7 @@ from tltrace_nb.core.markers import (
     Group,
     Marker,
     Over,
+    flow_statement,
     is_marker,
     marker_statement,
     payload_expression,
@@ -46,7 +47,7 @@ def mark(func: Any, options: AutoOptions) -> Any:
     found = [(operator(s), _innermost_loop(above)) for s, above in inside]
     marking = _Marking(
         options,
-        fillings=tuple((buffer, loop) for copy, loop in found if copy is not None for buffer in copy.fills),
+        fillings=tuple((buffer, loop, copy) for copy, loop in found if copy is not None for buffer in copy.fills),
         pipelined=any(is_pipelined(s) for s, _ in inside),
         numbers=itertools.count(max(ranges, default=-1) + 1),
     )
@@ -70,8 +71,8 @@ class _Place:
 @dataclass(frozen=True, slots=True)
 class _Marking:
     options: AutoOptions
-    fillings: tuple[tuple[Any, Any], ...]
-    """The shared buffers that copies fill from global memory, each with the innermost loop around the copy."""
+    fillings: tuple[tuple[Any, Any, Operator], ...]
+    """The shared buffers that copies fill from global memory, each with the innermost loop around the copy, and it."""
     pipelined: bool
     numbers: Iterator[int]
 
@@ -129,7 +130,13 @@ class _Marking:
             return []
         if self._lightly("wait", name, place):
             return self._instant(f"ready {joined(awaited)}", place, Over.WAITS) if awaited else []
-        return self._range(name, place, Over.WAITS)
+        return [*self._range(name, place, Over.WAITS), *self._flows(awaited, name)]
+
+    def _flows(self, awaited: list[Any], wait: str) -> list[Stmt]:
+        """Arrows from the copies that fill the awaited buffers to the wait for them."""
+        copies = [copy for buffer, _, copy in self.fillings if any(buffer.same_as(other) for other in awaited)]
+        marked = dict.fromkeys(copy.name for copy in copies if self.options.wants("copy", copy.name))
+        return [flow_statement(Flow(copy, wait, automatic=True)) for copy in marked]
 
     def _arrivals(self, found: Operator, place: _Place) -> list[Stmt]:
         """Markers of the scheduler's arrivals behind an operator."""
@@ -144,7 +151,7 @@ class _Marking:
 
     def _is_filled(self, buffer: Any, *loops: Any) -> bool:
         """Whether a copy fills a buffer from global memory, in one of the loops where some are given."""
-        of_buffer = [loop for other, loop in self.fillings if other.same_as(buffer)]
+        of_buffer = [loop for other, loop, _ in self.fillings if other.same_as(buffer)]
         return any(not loops or _same(loop, given) for loop in of_buffer for given in loops or (None,))
 
     def _lightly(self, kind: str, name: str, place: _Place) -> bool:

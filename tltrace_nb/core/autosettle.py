@@ -44,18 +44,17 @@ def settle(func: Any, attempt: Callable[[Any], Result]) -> Settled[Result]:
     def only(kept: list[int]) -> Any:
         return _without(func, set(numbers) - set(kept))
 
-    def works(kept: list[int]) -> bool:
+    def tried(kept: list[int]) -> Result | None:
         try:
-            attempt(only(kept))
+            return attempt(only(kept))
         except Exception:  # TileLang's errors are of many kinds, and without the markers it may have none
-            return False
-        return True
+            return None
 
-    kept = numbers
-    if numbers and not works(numbers):
+    kept, result = numbers, tried(numbers)
+    if result is None:
         attempt(only([]))
-        kept = _most(numbers, works)
-    result = attempt(only(kept))
+        kept = _most(numbers, lambda some: tried(some) is not None)
+        result = attempt(only(kept))
     silent = {m.range for i, m in enumerate(_markers(only(kept))) if m.automatic and i not in result.placed_sites}
     if silent:
         kept = [number for number in kept if number not in silent]
@@ -85,13 +84,18 @@ def _markers(func: Any) -> list[Marker]:
 
 
 def _without(func: Any, numbers: set[int]) -> Any:
-    """The PrimFunc without some of its automatic markers."""
+    """The PrimFunc without some of its automatic markers, and without arrows that have lost an end by that."""
+    if not numbers:
+        return func
+    names = {marker.name for marker in _markers(func) if not (marker.automatic and marker.range in numbers)}
+
+    def goes(found: Marker | Flow) -> bool:
+        lost = not {found.src, found.dst} <= names if isinstance(found, Flow) else found.range in numbers
+        return found.automatic and lost
 
     def visit(statement: Stmt) -> Stmt:
         if is_marker(statement):
-            marker = read_marker(statement)[0]
-            gone = isinstance(marker, Marker) and marker.automatic and marker.range in numbers
-            return sequence([]) if gone else statement
+            return sequence([]) if goes(read_marker(statement)[0]) else statement
         return rebuild(statement, visit)
 
-    return func.with_body(visit(func.body)) if numbers else func
+    return func.with_body(visit(func.body))

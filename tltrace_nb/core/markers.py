@@ -99,6 +99,7 @@ class Flow:
 
     src: str
     dst: str
+    automatic: bool = False
 
 
 @dataclass(slots=True)
@@ -222,7 +223,7 @@ def declare_flow(src: str, dst: str) -> None:
     """Declare an arrow from each range named ``src`` to the range named ``dst`` of the same rank in its CTA."""
     _, where = _building(f"trace.dag({src!r}, {dst!r})")
     flow = Flow(_checked_name(src, "source", where), _checked_name(dst, "destination", where))
-    _evaluate(json.dumps(asdict(flow), sort_keys=True), tirx.IntImm("int32", 0))
+    _evaluate(flow_statement(flow))
 
 
 def payload_expression(payload: Any, what: str) -> tuple[Any, PayloadType]:
@@ -256,7 +257,12 @@ def payload_expression(payload: Any, what: str) -> tuple[Any, PayloadType]:
 
 def marker_statement(marker: Marker, payload: Any) -> Any:
     """The placeholder of a marker, as a statement."""
-    return tirx.Evaluate(T.call_extern("handle", MARKER, marker.to_json(), payload))
+    return _placeholder(marker.to_json(), payload)
+
+
+def flow_statement(flow: Flow) -> Any:
+    """The placeholder of a flow, as a statement."""
+    return _placeholder(json.dumps(asdict(flow), sort_keys=True), tirx.IntImm("int32", 0))
 
 
 def is_marker(statement: Any) -> bool:
@@ -307,13 +313,17 @@ def _marker(kind: EventKind, token: AnnoToken) -> Marker:
     return Marker(kind, token.name, token.lane, token.group, token.payload_type, token.source, token.range)
 
 
+def _placeholder(text: str, payload: Any) -> Any:
+    return tirx.Evaluate(T.call_extern("handle", MARKER, text, payload))
+
+
 def _emit(marker: Marker, payload: Any) -> None:
-    _evaluate(marker.to_json(), payload)
+    _evaluate(marker_statement(marker, payload))
 
 
-def _evaluate(text: str, payload: Any) -> None:
+def _evaluate(statement: Any) -> None:
     evaluate: Callable[[Any], None] = T.evaluate
-    evaluate(T.call_extern("handle", MARKER, text, payload))
+    evaluate(statement.value)
 
 
 def _building(what: str) -> tuple[_BuildState, str]:
