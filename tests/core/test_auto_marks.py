@@ -142,6 +142,24 @@ def test_a_kernel_specialised_by_hand_shows_its_own_barriers() -> None:
     assert names["loop ko"] == 2  # one of each role
 
 
+def test_a_barrier_of_the_block_belongs_to_the_wait_in_front_of_it() -> None:
+    """TileLang would add another one if a record stood between a wait for cp.async and its barrier."""
+
+    @T.prim_func
+    def copied(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((256,), "float32")
+            T.ptx_cp_async(T.access_ptr(s[tx * 4], "w", 4), T.access_ptr(A[tx * 4], "r", 4), 4)
+            T.ptx_commit_group()
+            T.ptx_wait_group(0)
+            T.sync_threads()
+            T.copy(s, B)
+            T.sync_threads()
+
+    assert [site.name for site in _sites(copied)] == ["wait cp.async", "copy s → B", "wait block"]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -8,14 +8,19 @@ from typing import Any
 import pytest
 import torch
 from construct_kernels import CASES
+from kernels import builds
 from kernels.plain import SMALL, Plain
+from kernels.source import untraced
 
 from tltrace_nb import trace
+from tltrace_nb.core import schedule
+from tltrace_nb.core.lowering import prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.run import simulate
 
-GPUS = ("a100", "h200")
+ARCHITECTURE = {"a100": "sm_80", "h200": "sm_90a"}
+GPUS = tuple(ARCHITECTURE)
 
 
 @functools.cache
@@ -69,6 +74,19 @@ def test_other_constructs_give_what_they_give_unmarked(name: str, gpu: str) -> N
         assert not found.events["truncated"].any()
     for unmarked, marked in zip(*results, strict=True):
         assert torch.equal(unmarked.nan_to_num(), marked.nan_to_num())
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture"), [(name, ARCHITECTURE[gpu]) for name, case in CASES.items() for gpu in case.gpus]
+)
+def test_other_constructs_have_the_cuda_that_they_have_untraced(name: str, architecture: str) -> None:
+    """Of one or the other of two untraced builds: TileLang's choice of layouts may depend on what it built before."""
+    func, target = CASES[name].build(), builds.target_of(architecture)
+    with target:
+        low = prepare(func, target, TraceOptions.of(auto="all"))
+    context = schedule.context_with(low.at_boundary, target)
+    traced = builds._generate(low.anchored, context, {}).cuda
+    assert untraced(traced) in [builds.plain(func, architecture, {}).cuda for _ in range(2)]
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from tltrace_nb.core.anchors import is_leaf, is_pipelined
 from tltrace_nb.core.autonames import Operator, joined, operator
 from tltrace_nb.core.autooptions import AutoOptions
 from tltrace_nb.core.autosource import sources_of
+from tltrace_nb.core.autosync import BLOCK, awaited
 from tltrace_nb.core.ir import Stmt, children, flatten, rebuild, sequence, walk
 from tltrace_nb.core.markers import (
     DEFAULT_LANE,
@@ -87,16 +88,21 @@ class _Marking:
         statements = flatten(statement)
         authored = _authored(statements)
         sources = sources_of(statements, place.source)
+        units = enumerate(zip(_with_barriers(statements), sources, strict=True))
         return sequence(
-            self._statement(inner, replace(place, source=source), authored=i in authored)
-            for i, (inner, source) in enumerate(zip(statements, sources, strict=True))
+            self._unit(unit, replace(place, source=source), authored=i in authored) for i, (unit, source) in units
         )
 
-    def _statement(self, statement: Stmt, place: _Place, authored: bool) -> Stmt:
+    def _unit(self, unit: list[Stmt], place: _Place, authored: bool) -> Stmt:
+        """One statement of a body, marked, and what belongs to it."""
+        if not unit:
+            return sequence([])
+        statement, *barrier = unit
         inner = place.inside(statement)
         marked = statement if is_leaf(statement) else rebuild(statement, lambda body: self._body(body, inner))
+        whole = sequence([marked, *barrier])
         found = operator(statement)
-        return marked if authored or found is None else self._around(marked, found, place)
+        return whole if authored or found is None else self._around(whole, found, place)
 
     def _around(self, statement: Stmt, found: Operator, place: _Place) -> Stmt:
         front, back = self._edges(found, place)
@@ -173,6 +179,19 @@ def _placeholder(kind: EventKind, name: str, place: _Place, over: Over, number: 
     payload, payload_type = payload_expression(iteration, name)
     marker = Marker(kind, name, DEFAULT_LANE, Group(), payload_type, place.source, number, automatic=True, over=over)
     return marker_statement(marker, payload)
+
+
+def _with_barriers(statements: list[Stmt]) -> list[list[Stmt]]:
+    """The statements one by one, but a barrier of the block directly behind another wait goes with that one.
+
+    TileLang adds a barrier to a wait for ``cp.async`` that none follows directly.
+    """
+    units: list[list[Stmt]] = [[statement] for statement in statements]
+    for i, (before, statement) in enumerate(itertools.pairwise(statements)):
+        if awaited(statement) == BLOCK and awaited(before) not in (None, BLOCK):
+            units[i].append(statement)
+            units[i + 1] = []
+    return units
 
 
 def _authored(statements: list[Stmt]) -> set[int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tltrace_nb.core.ir import Stmt, loads, op_name, walk
 
-WGMMA = "wgmma"
+WGMMA, BLOCK = "wgmma", "block"
 
 _WAITS = {
     "tl.mbarrier_wait_parity": "",
@@ -26,7 +26,7 @@ _WAITS = {
     "tl.sync_grid": "grid",
     "tl.sync_warp": "warp",
     "tl.pdl_sync": "launch before",
-    "tirx.tvm_storage_sync": "block",
+    "tirx.tvm_storage_sync": BLOCK,
 }
 _ARRIVALS = {
     "tirx.ptx_arrive_barrier": "",

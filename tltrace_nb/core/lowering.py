@@ -119,6 +119,8 @@ def _place(func: Any, bare: Any, target: Any, pass_configs: dict[str, Any] | Non
 
 def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str, Any] | None) -> tuple[Any, Any]:
     """The anchored kernel and its schedule, which is the bare kernel's."""
+    if not marked.sites:
+        return strip(marked.func), bare
     everywhere = _splits_roles(marked, bare)
     for inline_lets, carry_in_value in itertools.product((False, True), (True, False)):
         anchored = attach(marked, everywhere=everywhere, carry_in_value=carry_in_value, inline_lets=inline_lets)
