@@ -19,10 +19,11 @@ from kernels.replay import Mark, Placed, placed_of, replay, spans, threads_of, t
 from tltrace_nb import trace
 from tltrace_nb.core import autosettle, lowering
 from tltrace_nb.core.autooptions import Auto
+from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import PayloadError, PlacementError
 from tltrace_nb.core.numbering import read_sites
 from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.sites import EventKind, PayloadType, Site
+from tltrace_nb.core.sites import EventKind, PayloadType, Site, SiteTable
 
 M = 256
 ITERATIONS = 8
@@ -440,3 +441,17 @@ def test_where_the_scheduler_waits_for_nothing_there_is_no_site_that_never_recor
         kernel = placed_of(low, BY_NAME["attention"], architecture)
         passed = {e.site for t in threads_of(kernel) for e in replay(kernel, t) if isinstance(e, Mark)}
         assert passed == {site.id for site in low.table.sites}
+
+
+def test_the_note_travels_with_the_table_and_into_the_trace_s_meta() -> None:
+    table = builds.automatic(BY_NAME["without_payload"], "sm_90a", "all").table
+    assert SiteTable.from_json(table.to_json()) == table
+    assert describe(table, ((1, 1, 1),)).note == table.note != ""
+
+
+def test_a_table_without_a_note_has_the_text_that_it_always_had() -> None:
+    """The text decides the tag in the slots, also of traces that were recorded before there were notes."""
+    table = _prepared(_gemm()).table
+    assert table.note == ""
+    assert "note" not in table.to_json()
+    assert SiteTable.from_json(table.to_json()) == table
