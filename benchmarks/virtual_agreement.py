@@ -3,21 +3,51 @@
     python benchmarks/virtual_agreement.py
 
 Needs no GPU. Compares, per recorded kernel, the span from the first CTA's entry to the last one's exit, and the median
-duration of each range in cycles; prints a table in Markdown, the median and the worst error.
+duration of each range in cycles; prints a table in Markdown, the median and the worst error, and for how many kernels
+the longest ranges come in the card's order.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from tltrace_nb import demo, load, trace
+from tltrace_nb import demo, load
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.simulator.run import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = (demo.RECORDED, ROOT / "tests" / "recorded")
+LONGEST = 3
+"""How many of a kernel's ranges have their order compared."""
+TIED = 0.1
+"""Ranges whose durations on the card differ by less have no order."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One kernel on both: spans in ns, and the median cycles of its ranges, longest on the card first."""
+
+    name: str
+    real_ns: float
+    virtual_ns: float
+    ranges: tuple[tuple[str, float, float], ...]
+
+    @property
+    def error(self) -> float:
+        """By how much the virtual span is longer, as a fraction."""
+        return self.virtual_ns / self.real_ns - 1
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the longest ranges come in the same order."""
+        pairs = itertools.combinations(self.ranges[:LONGEST], 2)
+        return all(a[2] > b[2] for a, b in pairs if a[1] > (1 + TIED) * b[1])
 
 
 def span_ns(captured: Trace) -> float:
@@ -35,35 +65,49 @@ def medians(captured: Trace) -> dict[str, float]:
 
 def simulated(name: str) -> Trace:
     """The trace of a recorded kernel on the model of the card that it was recorded on."""
+    torch.manual_seed(0)
     if name == "gemm":
         return demo.trace_gemm(demo.SIZE, "cpu")
     sys.path[:0] = [str(ROOT / "tests")]
     from kernels import BY_NAME
 
     reference = BY_NAME[name]
-    with trace.tracing():
-        trace.simulate(reference.build(), *reference.inputs("cpu"), out_idx=list(reference.out_idx), gpu="h200")
-    assert trace.last is not None
-    return trace.last
+    inputs = reference.inputs("cpu")
+    return simulate(
+        reference.build(), inputs, out_idx=reference.out_idx, gpu="h200", pass_configs=reference.pass_configs
+    )[1]
+
+
+def recorded() -> list[Path]:
+    """The files with recorded traces, one per kernel."""
+    return sorted((file for folder in FOLDERS for file in folder.glob("*.tltrace")), key=lambda file: file.stem)
+
+
+def agreement(name: str, real: Trace, virtual: Trace) -> Agreement:
+    """Both traces of one kernel, compared."""
+    on_card, ours = medians(real), medians(virtual)
+    longest = sorted(on_card, key=on_card.__getitem__, reverse=True)
+    ranges = tuple((name, on_card[name], ours[name]) for name in longest)
+    return Agreement(name, span_ns(real), span_ns(virtual), ranges)
 
 
 def main() -> None:
     """Simulate all recorded kernels and print the comparison."""
-    torch.manual_seed(0)
-    errors: dict[str, float] = {}
-    print("| kernel | H200, µs | virtual, µs | error | longest ranges, median cycles: H200 → virtual |")
-    print("|---|---|---|---|---|")
-    for file in sorted(demo.RECORDED.glob("*.tltrace")):
-        real, virtual = load(file), simulated(file.stem)
-        ours, theirs = span_ns(virtual), span_ns(real)
-        errors[file.stem] = ours / theirs - 1
-        both = medians(real), medians(virtual)
-        longest = sorted(both[0], key=both[0].__getitem__, reverse=True)[:3]
-        ranges = ", ".join(f"{name} {both[0][name]:,.0f} → {both[1].get(name, float('nan')):,.0f}" for name in longest)
-        print(f"| {file.stem} | {theirs / 1e3:.2f} | {ours / 1e3:.2f} | {errors[file.stem]:+.0%} | {ranges} |")
-    worst = max(errors, key=lambda name: abs(errors[name]))
-    print()
-    print(f"median error {statistics.median(map(abs, errors.values())):.0%}, worst {errors[worst]:+.0%} ({worst})")
+    found = []
+    print("| kernel | H200, µs | virtual, µs | error | longest ranges, median cycles: H200 → virtual | same order |")
+    print("|---|---|---|---|---|---|")
+    for file in recorded():
+        a = agreement(file.stem, load(file), simulated(file.stem))
+        found.append(a)
+        ranges = ", ".join(f"{name} {real:,.0f} → {ours:,.0f}" for name, real, ours in a.ranges[:LONGEST])
+        times = f"{a.real_ns / 1e3:.2f} | {a.virtual_ns / 1e3:.2f} | {a.error:+.0%}"
+        print(f"| {a.name} | {times} | {ranges} | {'yes' if a.ordered else 'no'} |")
+    worst = max(found, key=lambda a: abs(a.error))
+    median = statistics.median(abs(a.error) for a in found)
+    print(
+        f"\n{len(found)} kernels: median error {median:.0%}, worst {worst.error:+.0%} ({worst.name}); "
+        f"longest ranges in the same order: {sum(a.ordered for a in found)}"
+    )
 
 
 if __name__ == "__main__":

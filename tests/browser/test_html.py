@@ -141,3 +141,13 @@ def test_light_mode_follows_without_reload(page: Any) -> None:
 def test_nothing_was_fetched_and_nothing_failed(page: Any) -> None:
     assert page.attempts == []
     assert page.errors == []
+
+
+def test_a_browser_that_cannot_unpack_keeps_the_still_picture_and_says_so(
+    browser: Any, trace: FakeTrace, tmp_path: "Path"
+) -> None:
+    tab = browser.new_page()
+    tab.add_init_script("delete globalThis.DecompressionStream")
+    tab.goto(write_html(trace, tmp_path / "trace.html").as_uri())
+    sync_api.expect(tab.locator("#timeline + .note")).to_contain_text("This is a still picture")
+    assert tab.locator("#timeline > svg").count() == 1

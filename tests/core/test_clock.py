@@ -16,7 +16,9 @@ GHZ = 1.9
 STEP = 32
 
 
-def measured(entry_ns: Any, length_ns: Any, *, sm: Any = None, ghz: Any = GHZ, launch: Any = None) -> Clocks:
+def measured(
+    entry_ns: Any, length_ns: Any, *, sm: Any = None, ghz: Any = GHZ, launch: Any = None, stated: float | None = None
+) -> Clocks:
     """What ``align`` says of CTAs that ran so, each SM's clock having started anywhere and the timer stepping."""
     entry, length = np.asarray(entry_ns, float), np.asarray(length_ns, float)
     sms = np.arange(len(entry)) if sm is None else np.asarray(sm)
@@ -25,7 +27,8 @@ def measured(entry_ns: Any, length_ns: Any, *, sm: Any = None, ghz: Any = GHZ, l
     ns = (times // STEP).astype(np.int64) * STEP + 1_700_000_000 * 10**9 // STEP * STEP
     launches = np.zeros(len(entry), np.int32) if launch is None else np.asarray(launch)
     valid = np.ones(clock.shape, bool)
-    return align(clock, ns, valid, entry=clock[:, 0], duration=clock[:, 1] - clock[:, 0], sm=sms, launch=launches)
+    duration = clock[:, 1] - clock[:, 0]
+    return align(clock, ns, valid, entry=clock[:, 0], duration=duration, sm=sms, launch=launches, stated=stated)
 
 
 def test_a_long_cta_has_a_rate_of_its_own() -> None:
@@ -55,6 +58,12 @@ def test_nothing_is_guessed_when_nothing_is_known() -> None:
     clocks = measured([5], [20])
     assert np.isnan(clocks.ghz[0])
     assert clocks.start_ns[0] == 0
+
+
+def test_a_stated_rate_holds_however_short_the_cta() -> None:
+    clocks = measured([5, 100_000], [20, 100_000], stated=2.0)
+    assert clocks.ghz.tolist() == [2.0, 2.0]
+    assert clocks.end_ns[0] - clocks.start_ns[0] == 38 / 2.0  # 20 ns at 1.9 GHz are 38 cycles
 
 
 def test_zero_is_the_entry_of_the_first_cta() -> None:

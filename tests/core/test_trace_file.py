@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,13 @@ def test_a_trace_comes_back_as_it_was(trace: Trace, file: Path) -> None:
     assert np.array_equal(again.slots, trace.slots)
     assert (again.table, again.meta) == (trace.table, trace.meta)
     assert again.events.equals(trace.events)
+
+
+def test_the_clock_rate_of_a_virtual_gpu_comes_back(trace: Trace, tmp_path: Path) -> None:
+    virtual = Trace(trace.slots, OF, replace(META, device="virtual", clock_ghz=1.83))
+    virtual.save(tmp_path / "virtual.tltrace")
+    assert load(tmp_path / "virtual.tltrace").meta == virtual.meta
+    assert (load(tmp_path / "virtual.tltrace").ctas.clock_ghz == 1.83).all()
 
 
 def test_an_empty_trace_comes_back(tmp_path: Path) -> None:
@@ -182,6 +190,8 @@ def test_a_later_version_says_to_upgrade(file: Path) -> None:
         {"meta": {"versions": []}},
         {"meta": {"grids": [[1, 2]]}},
         {"meta": {"grids": 3}},
+        {"meta": {"clock_ghz": -1.0}},
+        {"meta": {"clock_ghz": "fast"}},
     ],
 )
 def test_an_unreadable_description_is_refused(file: Path, change: dict[str, Any]) -> None:

@@ -1,7 +1,10 @@
-"""Record the reference kernels on a card: ``python tests/kernels/record.py FOLDER``, run from the repository's root.
+"""Record the reference kernels on a card, run from the repository's root.
 
-In: a CUDA device. Out: one small ``.tltrace`` file per kernel named here, for ``tltrace_nb/datasets``. Each says on
-which card, with which driver and versions, from which kernel source and by which command it was made.
+    python tests/kernels/record.py shipped tltrace_nb/datasets
+    python tests/kernels/record.py others tests/recorded
+
+In: a CUDA device. Out: one small ``.tltrace`` file per kernel: those named here, which users get, or all others. Each
+says on which card, with which driver and versions, from which kernel source and by which command it was made.
 """
 
 from __future__ import annotations
@@ -42,17 +45,21 @@ def main() -> None:
     from tltrace_nb.core.trace import Trace
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("which", choices=["shipped", "others"])
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    command = "python tests/kernels/record.py tltrace_nb/datasets"
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    home = "tltrace_nb/datasets" if args.which == "shipped" else "tests/recorded"
+    command = f"python tests/kernels/record.py {args.which} {home}"
+    notes = RECORDED if args.which == "shipped" else {n: "a reference kernel" for n in BY_NAME if n not in RECORDED}
 
     def save(trace: Trace, name: str, note: str) -> None:
         trace.meta = dataclasses.replace(trace.meta, command=command, note=note)
-        trace.save(folder / f"{name}.tltrace")
-        print(f"{name:20} {len(trace):7,} events {(folder / f'{name}.tltrace').stat().st_size:9,} bytes")
+        file = args.folder / f"{name}.tltrace"
+        trace.save(file)
+        print(f"{name:28} {len(trace):7,} events {file.stat().st_size:9,} bytes")
 
-    for name, note in RECORDED.items():
+    for name, note in notes.items():
         reference = BY_NAME[name]
         captured: list[Trace] = []
         how = Compilation(out_idx=list(reference.out_idx) or None, pass_configs=reference.pass_configs)
@@ -60,7 +67,8 @@ def main() -> None:
         for _ in range(3):  # the first run pays for loading the module
             kernel(*reference.inputs("cuda"))
         save(captured[-1], name, note)
-    save(demo.trace_gemm(), DEMO, "the demo's pipelined GEMM, specialised by TileLang")
+    if args.which == "shipped":
+        save(demo.trace_gemm(), DEMO, "the demo's pipelined GEMM, specialised by TileLang")
 
 
 if __name__ == "__main__":

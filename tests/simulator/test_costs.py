@@ -13,7 +13,6 @@ from tltrace_nb.simulator.costs import (
     Work,
     cycles,
     device_bytes_per_cycle,
-    fragment_bytes,
     latency,
 )
 from tltrace_nb.simulator.machine import preset
@@ -77,6 +76,12 @@ def reduced_over_warps(threads=128):
     return 2 * exchange + 5 * (whole(Unit.SHARED, 4 * threads, "shuffle") + wait(Unit.CUDA))
 
 
+def accumulator_bytes(elements, item_bytes):
+    """Sectors of an accumulator in registers: a warp stores eight rows of eight elements at a time (PTX ISA, wgmma)."""
+    assert 8 * item_bytes <= 32
+    return elements // 64 * 8 * 32
+
+
 def softmax_of_attention(rows=64, columns=64, threads=128):
     """Per element a maximum, a multiply-add, a sum, a cast, and a multiplication of the output; one exp2."""
     shuffles = 2 * 2 * (whole(Unit.SHARED, 4 * threads, "shuffle") + wait(Unit.CUDA))
@@ -104,12 +109,12 @@ def reduce_of_row_sum(rows=32, columns=128):
         ("specialised_gemm", "load", issued(3)),
         ("attention", "load K", issued(1)),
         ("row_sum", "load", issued(1)),
-        ("gemm", "store", MARKER + busy(Unit.GLOBAL, fragment_bytes(128 * 128, 2), "scatter")),
-        ("persistent", "store", MARKER + busy(Unit.GLOBAL, fragment_bytes(128 * 128, 2), "scatter")),
+        ("gemm", "store", MARKER + busy(Unit.GLOBAL, accumulator_bytes(128 * 128, 2), "scatter")),
+        ("persistent", "store", MARKER + busy(Unit.GLOBAL, accumulator_bytes(128 * 128, 2), "scatter")),
         (
             "attention",
             "store",
-            MARKER + divided(128, 32) + busy(Unit.GLOBAL, fragment_bytes(64 * 64, 2), "scatter"),
+            MARKER + divided(128, 32) + busy(Unit.GLOBAL, accumulator_bytes(64 * 64, 2), "scatter"),
         ),
         ("attention", "softmax", softmax_of_attention()),
         ("row_sum", "reduce", reduce_of_row_sum()),
@@ -213,14 +218,6 @@ def test_issue_is_shared_by_the_schedulers():
 
 def test_a_mma_is_waited_for_where_there_is_no_wgmma():
     assert latency(preset("a100"), Work(Unit.TENSOR, 1, "float16")) == preset("a100").latencies.mma
-
-
-def test_a_fragment_of_floats_fills_its_sectors():
-    assert fragment_bytes(128 * 128, 4) == 128 * 128 * 4
-
-
-def test_a_fragment_of_halves_fills_half_of_them():
-    assert fragment_bytes(128 * 128, 2) == 128 * 128 * 2 * 2
 
 
 def test_all_sms_share_the_memory():

@@ -1,19 +1,42 @@
-"""The virtual GPU records the events that an H200 recorded for the same kernel, on the same tracks and in order."""
+"""The virtual GPU against the traces that an H200 recorded for the same kernels: the events, and the times."""
 
 from __future__ import annotations
 
+import statistics
+from functools import cache
+
 import pytest
-from kernels import BY_NAME, record
 from kernels.tracks import tracks
 
-from tltrace_nb import load, trace
-from tltrace_nb.demo import RECORDED
+from benchmarks.virtual_agreement import Agreement, agreement, recorded, simulated
+from tltrace_nb import Trace, load
+
+FILES = {file.stem: file for file in recorded()}
 
 
-@pytest.mark.parametrize("name", record.RECORDED)
-def test_the_events_are_those_of_the_card(name: str) -> None:
-    reference = BY_NAME[name]
-    with trace.tracing():
-        trace.simulate(reference.build(), *reference.inputs("cpu"), out_idx=list(reference.out_idx), gpu="h200")
-    assert trace.last is not None
-    assert tracks(trace.last) == tracks(load(RECORDED / f"{name}.tltrace"))
+@cache
+def both(name: str) -> tuple[Trace, Trace]:
+    return load(FILES[name]), simulated(name)
+
+
+@cache
+def agreements() -> tuple[Agreement, ...]:
+    return tuple(agreement(name, *both(name)) for name in FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_events_are_those_of_the_card_on_the_same_tracks_and_in_order(name: str) -> None:
+    real, virtual = both(name)
+    assert tracks(virtual) == tracks(real)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_longest_ranges_come_in_the_order_of_the_card(name: str) -> None:
+    assert agreement(name, *both(name)).ordered
+
+
+def test_kernels_take_as_long_as_on_the_card_within_a_quarter_for_most_and_a_factor_of_two_for_all() -> None:
+    found = agreements()
+    assert len(found) > 50
+    assert statistics.median(abs(a.error) for a in found) <= 0.25
+    assert all(0.5 <= a.virtual_ns / a.real_ns <= 2 for a in found)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from tltrace_nb.core.cells import category
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -47,6 +49,14 @@ def instant(name: str, at: int, **columns: Any) -> dict[str, Any]:
     return span(name, at, at, kind="instant", **columns)
 
 
+def words(values: Iterable[str | None]) -> Any:
+    """A categorical of text, as a trace has it; ``None`` is missing."""
+    known = list(values)
+    categories = sorted({value for value in known if value is not None})
+    numbers = {value: number for number, value in enumerate(categories)}
+    return category(categories, [-1 if value is None else numbers[value] for value in known])
+
+
 def make_trace(
     rows: Sequence[dict[str, Any]],
     *,
@@ -56,14 +66,14 @@ def make_trace(
     **meta: Any,
 ) -> FakeTrace:
     """A trace of these events; ``flows`` are pairs of positions in ``rows``. CTA n enters 100 ns after CTA n - 1."""
-    full = pd.DataFrame(list(rows), columns=list(span("", 0, 0)))
+    full = pd.DataFrame({key: pd.Series([row[key] for row in rows], dtype=object) for key in span("", 0, 0)})
     whole = all(isinstance(v, int) for row in rows for v in (row["payload"], row["payload_end"]) if v is not None)
     number: Any = "Int64" if whole else "Float64"
     entry = full["cta"].astype("int64") * 100.0
     known = entry if aligned else entry * float("nan")
     start, end = full["start"].astype("int64"), full["end"].astype("int64")
     events = full.assign(
-        **{key: full[key].astype("category") for key in ("kind", "name", "group", "role", "lane", "source")},
+        **{key: words(full[key]) for key in ("kind", "name", "group", "role", "lane", "source")},
         **{key: full[key].astype("int32") for key in ("cta", "thread", "sm")},
         block_x=full["cta"].astype("int32"), block_y=0, block_z=0, warp=full["thread"].astype("int32") // 32,
         start=start, end=end, duration=end - start,

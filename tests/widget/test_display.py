@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 import pytest
-from fake_trace import FakeTrace, make_trace, pipeline
+from fake_trace import FakeTrace, make_trace, pipeline, span
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
@@ -83,3 +83,13 @@ def test_the_options_are_those_of_the_figure_in_all_forms() -> None:
 
 def test_an_empty_trace_has_a_bundle() -> None:
     assert "no events" in bundle(make_trace([]))["text/html"]
+
+
+@pytest.mark.parametrize("name", ["x" * 10_000, "\ud800", "</script><b>", "\u202e\x1b[31m", "🚀" * 500])
+def test_a_saved_cell_stays_small_and_valid_whatever_the_names(name: str) -> None:
+    rows = [span(f"{i % 30}{name}", i, i + 1, lane=name, source=name) for i in range(3000)]
+    data = bundle(make_trace(rows, kernel=name))
+    assert len(data["text/html"].encode()) < 60_000
+    json.dumps(data).encode()
+    assert "<b>" not in data["text/html"]
+    assert "\x1b" not in data["text/html"]

@@ -1,5 +1,6 @@
 """The Plotly figure against the frame."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,9 +13,9 @@ from tltrace_nb.widget.figure import figure
 
 
 def bars(drawing: Any) -> Iterator[tuple[Any, ...]]:
-    """(base, width, text, hover, pattern) of every bar."""
+    """(base, width, text, hover, pattern) of every bar of one event."""
     for part in drawing.data:
-        if part.type == "bar":
+        if part.type == "bar" and part.customdata is None:
             yield from zip(part.base, part.x, part.text, part.hovertext, part.marker.pattern.shape, strict=True)
 
 
@@ -125,7 +126,54 @@ def test_a_name_has_the_same_colour_below_and_above_the_limit() -> None:
     assert whole.data[0].marker.color == cut.data[0].marker.color
 
 
-def test_all_arrows_are_one_trace_of_segments() -> None:
+def merged(drawing: Any) -> dict[str, tuple[int, int]]:
+    """Events and cycles of the merged bars, by the name in the legend."""
+    parts = [part for part in drawing.data if part.customdata is not None]
+    return {part.name: tuple(map(sum, zip(*part.customdata, strict=True))) for part in parts}
+
+
+@pytest.mark.parametrize("limit", [1, 21, 70, 209])
+def test_above_the_limit_every_name_keeps_its_events_and_cycles(limit: int) -> None:
+    trace = pipeline(ctas=10)
+    drawing = figure(trace, limit=limit, time="cycles")
+    names = trace.events.groupby("name", observed=True)["duration"].agg(["size", "sum"])
+    for name, size, total in names.itertuples():
+        mine = [part for part in drawing.data if re.sub(r" \(.* merged\)$", "", part.name) == name]
+        one_by_one = [part for part in mine if part.customdata is None]
+        events, cycles = next(
+            (sums for label, sums in merged(drawing).items() if label.startswith(f"{name} (")), (0, 0)
+        )
+        assert events + sum(len(part.x) for part in one_by_one) == size
+        assert cycles + sum(sum(part.x) for part in one_by_one if part.type == "bar") == total
+
+
+def test_the_legend_says_how_many_events_of_a_name_are_merged() -> None:
+    drawing = figure(pipeline(ctas=10), limit=70)
+    shown = [part.name for part in drawing.data if part.showlegend]
+    assert [name for name in shown if name.startswith("mma")] == ["mma (42 merged)"]
+    assert [part.name for part in figure(pipeline(ctas=2)).data if "merged" in part.name] == []
+
+
+def test_merged_bars_are_at_most_a_quarter_of_the_limit() -> None:
+    drawing = figure(pipeline(ctas=200, steps=3), limit=400)
+    assert sum(len(part.x) for part in drawing.data if part.customdata is not None) <= 100
+
+
+def test_hiding_a_name_hides_what_was_merged_of_it_and_the_arrows_from_it() -> None:
+    drawing = figure(pipeline(ctas=10), limit=70)
+    group = {part.legendgroup for part in drawing.data if part.name.startswith("copy A")}
+    assert len(group) == 1
+    assert {part.legendgroup for part in drawing.data if part.name == "arrows (dag)"} == group
+
+
+def test_a_button_hides_all_arrows() -> None:
+    drawing = figure(pipeline())
+    ((button,),) = (menu.buttons for menu in drawing.layout.updatemenus)
+    assert [drawing.data[number].name for number in button.args[1]] == ["arrows (dag)"]
+    assert not figure(make_trace([span("a", 0, 1)])).layout.updatemenus
+
+
+def test_the_arrows_of_a_name_are_one_trace_of_segments() -> None:
     trace = pipeline(ctas=2)
     drawing = figure(trace)
     arrows = [part for part in drawing.data if part.name == "arrows (dag)"]
@@ -140,8 +188,8 @@ def test_no_flows_make_no_arrows() -> None:
 
 def test_the_title_says_what_is_not_shown() -> None:
     drawing = figure(pipeline(ctas=10), limit=70)
-    title = drawing.layout.title.text.replace("<br>", " ")
-    assert "showing 63 of 210 events: CTAs 0\u20132" in title
+    title = re.sub("<[^>]*>", "", drawing.layout.title.text.replace("<br>", " "))
+    assert "showing 63 of 210 events: CTAs 0\u20132, the other 147 events merged in the lowest 6 rows" in title
     assert "; ctas= or limit= shows others" in title
     assert sum(1 for _ in bars(drawing)) + sum(1 for _ in marks(drawing)) == 63
 

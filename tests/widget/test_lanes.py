@@ -137,7 +137,7 @@ def test_arrows_run_from_an_end_to_a_start() -> None:
 def test_arrows_out_of_the_view_are_counted() -> None:
     plan = layout(pipeline(ctas=10), limit=70)
     assert len(plan.arrows) == 18
-    assert plan.note.endswith("42 arrows lead to events not shown")
+    assert plan.note.endswith("42 arrows lead to events not shown one by one")
 
 
 def test_a_selection_of_rows_keeps_its_arrows_and_parents() -> None:

@@ -1,5 +1,7 @@
 """The offline page and the still picture."""
 
+import base64
+import gzip
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -22,8 +24,14 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def own_part(page: str) -> str:
-    """The page without plotly.js, which mentions addresses that it does not open."""
-    return re.sub(r"<script>(?:(?!</script>).)*</script>", "", page, flags=re.DOTALL)
+    """The page without its script and the namespace of its picture."""
+    return re.sub(r"<script>(?:(?!</script>).)*</script>", "", page, flags=re.DOTALL).replace(f'"{SVG[1:-1]}"', "")
+
+
+def unpacked(page: str, name: str) -> str:
+    """What the page carries under a name."""
+    (data,) = re.findall(rf'<script type="application/gzip" id="{name}">([^<]*)</script>', page)
+    return gzip.decompress(base64.b64decode(data)).decode()
 
 
 def test_the_path_is_returned(tmp_path: Path) -> None:
@@ -36,7 +44,8 @@ def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
 
 
 def test_plotly_is_inside_once(page: str) -> None:
-    assert page.count("* plotly.js v") == 1
+    assert unpacked(page, "plotly").count("* plotly.js v") == 1
+    assert len(page) < 2_500_000
 
 
 def test_a_kernel_name_cannot_open_a_script(page: str) -> None:
@@ -51,10 +60,12 @@ def test_an_event_name_cannot_open_a_script(tmp_path: Path) -> None:
 
 
 def test_the_figure_in_the_page_is_whole(page: str) -> None:
-    text = re.search(r'<script type="application/json" id="figure">(.*?)</script>', page, re.DOTALL)
-    assert text is not None
-    drawing = json.loads(text[1])
+    drawing = json.loads(unpacked(page, "figure"))
     assert sum(len(part["x"]) for part in drawing["data"] if part["type"] == "bar") == 40
+
+
+def test_the_still_picture_is_there_for_readers_without_scripts(page: str) -> None:
+    assert "<svg" in own_part(page)
 
 
 def test_the_header_has_device_counts_and_losses(page: str) -> None:

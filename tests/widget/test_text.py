@@ -6,8 +6,9 @@ import pytest
 from fake_trace import instant, make_trace, pipeline, span
 
 from tltrace_nb.core.summary import by_name
+from tltrace_nb.core.words import clean
 from tltrace_nb.widget.lanes import rows_of
-from tltrace_nb.widget.text import clean, hover_lines, loss_text, markup, numbers, payload_text
+from tltrace_nb.widget.text import hover_lines, loss_text, markup, numbers, payload_text
 
 
 @pytest.mark.parametrize(

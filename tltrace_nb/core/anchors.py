@@ -324,10 +324,10 @@ def _annotate_first(statement: Stmt, notes: dict[str, Any], in_value: bool) -> S
     """Put the annotations on the first operator call or store of a leaf."""
     if isinstance(statement, (tirx.Evaluate, tirx.Bind)):
         call = statement.value
-        noted = tirx.Call(call.dtype, call.op, call.args, {**dict(call.annotations or {}), **notes}, span_of(call))
+        noted = tirx.Call(call.dtype, call.op, call.args, {**dict(call.annotations or {}), **notes})
         if isinstance(statement, tirx.Bind):
             return tirx.Bind(statement.var, noted, span_of(statement))
-        return tirx.Evaluate(noted)
+        return tirx.Evaluate(noted, span_of(statement))
     if isinstance(statement, tirx.BufferStore):
         if in_value:
             value = _carrier(statement.value, notes)

@@ -297,7 +297,7 @@ class TraceSwitch:
         """
         from tltrace_nb.core.runs import run
 
-        outputs, trace = run(compiled, tuple(inputs), must_trace=self.enabled)
+        outputs, trace = run(compiled, tuple(inputs), must_trace=self.enabled, started=self.captured)
         if trace is not None:
             if trace is not self.last:
                 self.captured(trace)
@@ -313,22 +313,29 @@ class TraceSwitch:
         gpu: Any = "h200",
         functional: bool = True,
         auto: Auto = None,
+        step_limit: int | None = None,
     ) -> Any:
         """Run a kernel on the virtual GPU: its outputs; the trace is in ``last``.
 
         ``kernel``: a PrimFunc, marked or bare, or what a ``@trace.jit`` builder made. ``inputs``: torch tensors of the
         CPU or NumPy arrays. ``out_idx``: parameters to allocate and return, by default the trailing ones not passed.
         ``gpu``: a model's name or a ``simulator.machine.Gpu``. ``functional=False`` computes only what control flow and
-        payloads depend on. ``auto``: mark what the author has not, see ``auto``; ``None`` follows the switch. Errors
-        as ``simulator.run.simulate``.
+        payloads depend on. ``auto``: mark what the author has not, see ``auto``; ``None`` follows the switch.
+        ``step_limit``: turns of ``while`` loops that a thread may take. A long run shows its progress and may be
+        interrupted; whatever goes wrong while it runs, what was recorded until then is in ``last``. Errors as
+        ``simulator.run.simulate``.
 
         >>> c = trace.simulate(matmul, a, b, gpu="classroom")
         """
+        from tltrace_nb.simulator.engine import STEP_LIMIT
+        from tltrace_nb.simulator.progress import progress_bar
         from tltrace_nb.simulator.run import compile_virtual
 
         func = getattr(kernel, "source", None) or getattr(kernel, "prim_func", None) or kernel
         virtual = compile_virtual(func, gpu, self.options.with_auto(auto), functional=functional)
-        return virtual.run(inputs, out_idx, started=self.captured)[0]
+        limit = STEP_LIMIT if step_limit is None else step_limit
+        with progress_bar(virtual.name) as progress:
+            return virtual.run(inputs, out_idx, started=self.captured, progress=progress, step_limit=limit)[0]
 
     def decode(self, compiled: Any, slots: Any) -> Trace:
         """The trace in the ``slots`` that a traced kernel returned; iterates as ``Slice`` and ``Instant`` rows.

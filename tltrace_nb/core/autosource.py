@@ -18,8 +18,7 @@ from pathlib import Path
 import tilelang
 from tilelang.ir import get_stmt_span
 
-from tltrace_nb.core.ir import Stmt, op_name, walk
-from tltrace_nb.core.markers import source_line
+from tltrace_nb.core.ir import Stmt, op_name, shown_source, walk
 
 _LIBRARY = Path(tilelang.__file__).parent
 
@@ -42,7 +41,7 @@ def sources_of(statements: list[Stmt], around: str) -> list[str]:
             if len(gap) == len(written):
                 for i, number in zip(gap, written, strict=True):
                     found[i] = (file, number)
-    return [around if line is None else source_line(*line) for line in found]
+    return [around if line is None else shown_source(*line) for line in found]
 
 
 def _gaps(lines: list[_Line | None]) -> Iterator[tuple[int, int]]:

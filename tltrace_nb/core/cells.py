@@ -16,6 +16,9 @@ from tltrace_nb.core.sites import PayloadType, SiteTable
 
 Array = npt.NDArray[Any]
 
+TEXT: Any = pd.StringDtype("python", na_value=np.nan)
+"""What ``"str"`` means where pyarrow is not installed; pyarrow's strings cannot hold a lone surrogate."""
+
 
 def same_types(table: SiteTable) -> bool:
     """Whether a payload of the same bits has the same value wherever it was recorded."""
@@ -60,7 +63,7 @@ def category(categories: Sequence[str], codes: Sequence[int], index: Array | Non
     """A categorical of ``codes`` (gathered by ``index``), in the smallest code type."""
     type_ = next(kind for kind in (np.int8, np.int16, np.int32) if len(categories) <= np.iinfo(kind).max)
     values: Array = np.array(codes, type_)
-    dtype: Any = pd.CategoricalDtype(pd.Index(list(categories), dtype="str"))
+    dtype: Any = pd.CategoricalDtype(pd.Index(list(categories), dtype=TEXT))
     gathered = values if index is None else spread(values, index)
     return pd.Categorical.from_codes(gathered, dtype=dtype, validate=False)
 

@@ -3,7 +3,8 @@
 In: the readings of every writer at entry and exit. Out: :class:`Clocks`, one rate and one place in time per CTA.
 
 ``clock64`` counts the cycles of one SM and starts anywhere; ``%globaltimer`` is common to the SMs but steps (by 32 ns
-on an H200). No rate is assumed; each is measured, by the first of these that suffices:
+on an H200). A trace of the virtual GPU states the rate of its model; else none is assumed, and each is measured, by the
+first of these that suffices:
 
 1. *own*: the CTA's earliest and latest reading, when they lie at least ``OWN_STEPS`` timer steps apart;
 2. *SM*: the first and the last reading on the same SM in the same launch, when they lie ``OWN_STEPS`` apart (the CTAs
@@ -62,12 +63,14 @@ def align(
     duration: Ints,
     sm: npt.NDArray[np.integer],
     launch: npt.NDArray[np.integer],
+    stated: float | None = None,
 ) -> Clocks:
     """Measure each CTA's clock and place the CTAs on one time axis; the rules are the module's.
 
     ``clock`` (cycles) and ``ns`` are readings ``[num_cta, n]``, of which ``valid`` are real. Per CTA: ``entry`` its
-    first clock, ``duration`` its cycles, ``sm`` and ``launch`` where and in which launch it ran. Subtractions wrap, so
-    that garbage gives garbage but neither an error nor a warning.
+    first clock, ``duration`` its cycles, ``sm`` and ``launch`` where and in which launch it ran. ``stated``: the rate
+    of all, in GHz, where it is known beforehand. Subtractions wrap, so that garbage gives garbage but neither an error
+    nor a warning.
     """
     rows, points = clock.shape
     if rows == 0 or points == 0 or not valid.any():
@@ -90,6 +93,8 @@ def align(
     for span, steps in ((of_launch, LAUNCH_STEPS), (on_sm, OWN_STEPS), (own, OWN_STEPS)):
         good = seen & (span.cycles > 0) & (span.ns >= steps * step)
         ghz[good] = span.cycles[good] / span.ns[good]
+    if stated is not None:
+        ghz[seen] = stated
 
     known = np.isfinite(ghz)
     readings = np.where(valid, time - cycles / ghz[:, None], 0.0).sum(axis=1) / np.maximum(valid.sum(axis=1), 1)

@@ -42,11 +42,14 @@ class Frames:
     owners of it, a write to ``events`` copies the column first and reaches no other."""
 
 
-def decode(slots: npt.NDArray[np.int64], table: SiteTable, grids: Grids | None = None) -> Frames:
+def decode(
+    slots: npt.NDArray[np.int64], table: SiteTable, grids: Grids | None = None, clock_ghz: float | None = None
+) -> Frames:
     """Decode the slots of one kernel into frames.
 
     ``slots`` is ``int64[num_cta, num_writers, words]`` as ``core.slots`` lays it out, and is only read. ``grids`` are
-    the extents (x, y, z) of each launch, needed where the table leaves one open.
+    the extents (x, y, z) of each launch, needed where the table leaves one open; ``clock_ghz`` is the clock rate of the
+    SMs where it is known, else it is measured.
 
     Raises ``SlotsError`` (a ``ValueError``) when shapes and table do not fit or a grid is unknown. No content of the
     slots raises: what cannot be right is counted in ``losses``.
@@ -54,7 +57,7 @@ def decode(slots: npt.NDArray[np.int64], table: SiteTable, grids: Grids | None =
     blocks = place_blocks(slots, table, grids)
     writers = read_writers(slots, table)
     records = read_records(slots, table, blocks, writers)
-    clocks = _clocks(blocks, writers, records)
+    clocks = _clocks(blocks, writers, records, clock_ghz)
     # The records are the largest thing here. They are given away, so that each array goes as soon as it is used.
     recorded, corrupt, stay = records.recorded, records.corrupt, records.stay
     counts = np.bincount(records.site, minlength=len(table.sites))
@@ -87,7 +90,7 @@ def _sm(writers: Writers, rows: int) -> npt.NDArray[np.int32]:
     return as_int32
 
 
-def _clocks(blocks: Blocks, writers: Writers, records: Records) -> Clocks:
+def _clocks(blocks: Blocks, writers: Writers, records: Records, stated: float | None) -> Clocks:
     """Hand each writer's readings at entry, and at exit where it left, to the clock."""
     rows, head = len(blocks.cta), writers.head
     valid = (writers.entered, writers.done)
@@ -103,6 +106,7 @@ def _clocks(blocks: Blocks, writers: Writers, records: Records) -> Clocks:
         duration=_duration(writers, records.stay, rows),
         sm=_sm(writers, rows),
         launch=blocks.launch,
+        stated=stated,
     )
 
 

@@ -7,14 +7,18 @@ In: a statement and a function on its children. Out: the same statement around t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
+import tilelang
+from tilelang.ir import get_stmt_span, span_to_location
 from tvm import tirx
 from tvm.tirx.stmt_functor import ir_transform, post_order_visit, substitute
 
 Stmt = Any
 Expr = Any
+
+_TILELANG = Path(tilelang.__file__).parent
 
 ROOT_BLOCK = "tilelang_root"
 """Name that TileLang gives to the block around a kernel's body."""
@@ -98,8 +102,29 @@ def with_block(block: Stmt, **changed: Any) -> Stmt:
 
 
 def span_of(node: Any) -> Any:
-    """Where in the source a node comes from; ``None`` where TileLang recorded nothing."""
-    return getattr(node, "span", None)
+    """Where in the source a statement comes from; ``None`` for expressions and where TileLang recorded nothing."""
+    return get_stmt_span(node) if isinstance(node, tirx.Stmt) else None
+
+
+def source_of(statement: Stmt) -> str:
+    """``file:line`` of the author's code that a statement comes from, as ``shown_source``; empty where it is unknown.
+
+    TileLang's own files do not count: the body of ``T.reduce_max`` is written in one.
+    """
+    place = span_to_location(get_stmt_span(statement))
+    if place is None or Path(place[0]).is_relative_to(_TILELANG):
+        return ""
+    return shown_source(*place)
+
+
+def shown_source(file: str, line: int) -> str:
+    """``file:line``, the file relative to the current folder, or its bare name if it is elsewhere."""
+    path = Path(file)
+    try:
+        shown = path.relative_to(Path.cwd())
+    except ValueError:
+        shown = Path(path.name)
+    return f"{shown}:{line}"
 
 
 def walk(statement: Stmt, above: tuple[Stmt, ...] = ()) -> Iterator[tuple[Stmt, tuple[Stmt, ...]]]:
@@ -161,6 +186,8 @@ __all__ = [
     "post_order_visit",
     "rebuild",
     "sequence",
+    "shown_source",
+    "source_of",
     "substitute",
     "uses",
     "walk",

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
     from tltrace_nb.simulator.run import VirtualKernel
 
-PROGRESS_AFTER = 2.0
-"""Seconds of a virtual run before its progress is shown."""
-
 _OUT_IDX = "tilelang_out_idx"
 """Attribute in which a PrimFunc itself names its outputs (``T.empty``)."""
 
@@ -186,22 +183,14 @@ class VirtualTracedKernel:
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the kernel and capture its trace. Errors as ``simulator.run.VirtualKernel.run``."""
-        return self._run(inputs, self.captured)[0]
+        return self.run(inputs, self.captured)[0]
 
-    def run(self, inputs: tuple[Any, ...]) -> tuple[Any, Trace]:
-        """One run: the outputs, and its trace, which is not put into the history."""
-        return self._run(inputs, None)
-
-    def _run(self, inputs: tuple[Any, ...], started: Callable[[Trace], None] | None) -> tuple[Any, Trace]:
-        from tqdm.auto import tqdm
+    def run(self, inputs: tuple[Any, ...], started: Callable[[Trace], None] | None = None) -> tuple[Any, Trace]:
+        """One run: the outputs, and its trace, which only ``started`` gets before the end."""
+        from tltrace_nb.simulator.progress import progress_bar
 
         out_idx: list[int] = [] if self.out_idx is None else self.out_idx
-        with tqdm(desc=self.table.kernel, unit="CTA", delay=PROGRESS_AFTER, leave=False) as bar:
-
-            def progress(done: int, total: int) -> None:
-                bar.total = total
-                bar.update(done - bar.n)
-
+        with progress_bar(self.table.kernel) as progress:
             outputs, trace = self.virtual.run(inputs, out_idx, started=started, progress=progress)
         return list(outputs) if isinstance(outputs, tuple) else outputs, trace
 

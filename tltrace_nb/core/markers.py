@@ -15,7 +15,6 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from tilelang.language.kernel import KernelLaunchFrame
 from tvm import tirx
 
 from tltrace_nb.core.errors import MarkerError, PayloadError, TokenError
+from tltrace_nb.core.ir import shown_source
 from tltrace_nb.core.sites import ENTRY_POINT, EventKind, PayloadType
 
 MARKER = "__tlt_marker"
@@ -342,19 +342,9 @@ def _where_if_building() -> str:
     return "" if builder is None else f" at {_source()}"
 
 
-def source_line(file: str, line: int) -> str:
-    """A place in the source as it is shown: ``file:line``, the file relative to the working directory, or its name."""
-    path = Path(file)
-    try:
-        shown = path.relative_to(Path.cwd())
-    except ValueError:
-        shown = Path(path.name)
-    return f"{shown}:{line}"
-
-
 def _source() -> str:
     builder = Builder.current()
-    return source_line(builder.current_file, builder.current_line)
+    return shown_source(builder.current_file, builder.current_line)
 
 
 def _checked_name(name: Any, what: str, where: str) -> str:

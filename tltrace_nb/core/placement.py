@@ -30,7 +30,6 @@ from tltrace_nb.core.ir import (
     post_order_visit,
     rebuild,
     sequence,
-    span_of,
     uses,
     walk,
     with_block,
@@ -315,7 +314,7 @@ def _bare(leaf: Stmt) -> Stmt:
         if node.args and isinstance(node.args[0], tirx.StringImm) and node.args[0].value == CARRIER:
             return node.args[1]
         kept = {name: value for name, value in node.annotations.items() if not name.startswith(ANCHOR)}
-        return tirx.Call(node.dtype, node.op, node.args, kept, span_of(node))
+        return tirx.Call(node.dtype, node.op, node.args, kept)
 
     cleaned = ir_transform(leaf, None, clean, ["tirx.Call"])
     return sequence(s for s in flatten(cleaned)) if not isinstance(cleaned, tirx.For) else _drop_nops(cleaned)

@@ -93,6 +93,15 @@ def launches(func: Any) -> list[LaunchShape]:
     return found
 
 
+def arithmetic(e: Expr) -> tuple[Callable[[Any, Any], Any], list[Expr]] | None:
+    """NumPy's function for a binary expression, and its operands; ``None`` for other expressions."""
+    if isinstance(e, tirx.Call):
+        function = _BITWISE.get(str(getattr(e.op, "name", "")))
+        return None if function is None else (function, list(e.args))
+    function = _BINARY.get(type(e).__name__)
+    return None if function is None else (function, [e.a, e.b])
+
+
 class Reach:
     """The threads that reach a statement, given its ancestors."""
 
@@ -165,12 +174,10 @@ class Reach:
             lanes = np.arange(self._count)
             per = _THREADS_PER[e.op.name]
             return lanes // per if per else lanes % WARP
-        if isinstance(e, tirx.Call) and getattr(e.op, "name", "") in _BITWISE:
-            function, operands = _BITWISE[e.op.name], list(e.args)
-        elif type(e).__name__ in _BINARY:
-            function, operands = _BINARY[type(e).__name__], [e.a, e.b]
-        else:
+        found = arithmetic(e)
+        if found is None:
             return None
+        function, operands = found
         a, b = (self.evaluate(operand) for operand in operands)
         return None if a is None or b is None else function(a, b)
 

@@ -5,7 +5,7 @@ In: a compiled kernel, what it returned. Out: the author's outputs, a :class:`Tr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,19 @@ if TYPE_CHECKING:
     from tltrace_nb.core.sites import SiteTable
 
 
-def run(compiled: Any, inputs: tuple[Any, ...], *, must_trace: bool) -> tuple[Any, Trace | None]:
-    """The kernel's own outputs (one tensor or a tuple) and its trace, if it was built to record."""
+def run(
+    compiled: Any, inputs: tuple[Any, ...], *, must_trace: bool, started: Callable[[Trace], None]
+) -> tuple[Any, Trace | None]:
+    """The kernel's own outputs (one tensor or a tuple) and its trace, if it was built to record.
+
+    ``started`` gets the trace of a virtual run before it fills, so that one that fails leaves what it recorded.
+    """
     from tltrace_nb.core.jit import TracedKernel, VirtualTracedKernel, table_of
 
-    if isinstance(compiled, (TracedKernel, VirtualTracedKernel)):
+    if isinstance(compiled, VirtualTracedKernel):
+        outputs, trace = compiled.run(inputs, started)
+        return _one_or_tuple(outputs), trace
+    if isinstance(compiled, TracedKernel):
         outputs, trace = compiled.run(inputs)
         return _one_or_tuple(outputs), trace
     try:

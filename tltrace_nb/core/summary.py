@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from tltrace_nb.core.words import clean
+
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
 
@@ -23,7 +25,7 @@ def text(trace: Trace) -> str:
     """Kernel, device, counts, duration, the commonest names, and what is missing."""
     counts = trace.events["name"].value_counts()
     counts = counts[counts > 0]
-    names = ", ".join(f"{name} × {count:,}" for name, count in counts.head(TOP_NAMES).items())
+    names = ", ".join(f"{clean(str(name))} × {count:,}" for name, count in counts.head(TOP_NAMES).items())
     more = f" and {len(counts) - TOP_NAMES:,} more" if len(counts) > TOP_NAMES else ""
     return "\n  ".join([headline(trace), *([names + more] if names else []), *troubles(trace)])
 
@@ -31,9 +33,9 @@ def text(trace: Trace) -> str:
 def headline(trace: Trace) -> str:
     """Kernel, device, counts and duration in one line."""
     ctas, meta = trace.ctas, trace.meta
-    where = f"{meta.device} ({meta.gpu})" if meta.gpu else meta.device
+    where = f"{meta.device} ({clean(meta.gpu, 80)})" if meta.gpu else meta.device
     counts = f"{count(len(trace), 'event')}, {count(len(ctas), 'CTA')}"
-    line = f"Trace of {meta.kernel or trace.table.kernel} on {where}: {counts}"
+    line = f"Trace of {clean(meta.kernel or trace.table.kernel, 80)} on {where}: {counts}"
     if len(ctas):
         line += f" on {count(ctas['sm'].nunique(), 'SM')}, {_span(ctas)}"
     return line
@@ -82,7 +84,10 @@ def troubles(trace: Trace) -> list[str]:
     silent = sites[sites["count"] == 0]
     if len(silent):
         names = list(
-            dict.fromkeys(f"{name} ({source})" for name, source in zip(silent["name"], silent["source"], strict=True))
+            dict.fromkeys(
+                f"{clean(name)} ({clean(source, 80)})"
+                for name, source in zip(silent["name"], silent["source"], strict=True)
+            )
         )
         more = ", …" if len(names) > TOP_NAMES else ""
         lines.append(f"{len(silent):,} of {len(sites):,} sites never recorded: {', '.join(names[:TOP_NAMES])}{more}")
@@ -122,7 +127,7 @@ def html(trace: Trace) -> str:
     names = by_name(trace.events)
     columns = ("count", "total", "mean", "payload_min", "payload_max")
     body = "".join(
-        f"<tr><td>{escape(str(name))}</td><td>{times:,}</td><td>{number(total)}</td><td>{number(mean, 1)}</td>"
+        f"<tr><td>{escape(clean(str(name)))}</td><td>{times:,}</td><td>{number(total)}</td><td>{number(mean, 1)}</td>"
         f"<td>{_range(least, greatest)}</td></tr>"
         for name, times, total, mean, least, greatest in names.loc[:, columns].head(TABLE_NAMES).itertuples()
     )

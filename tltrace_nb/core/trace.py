@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
     from tltrace_nb.core.decode import Frames
     from tltrace_nb.core.options import Ctas
+    from tltrace_nb.export.parquet import Frame
     from tltrace_nb.widget.lanes import Time
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
 LIMIT = 2000
-"""Default of the most events that a timeline draws: about 5 s to the first paint."""
+"""Default of the most events that a figure draws one by one: about 5 s to the first paint."""
 
 
 class DeviceArray(Protocol):
@@ -84,7 +85,7 @@ class Trace:
     def _frames(self) -> Frames:
         from tltrace_nb.core.decode import decode
 
-        return decode(self.slots, self.table, self.meta.grids)
+        return decode(self.slots, self.table, self.meta.grids, self.meta.clock_ghz)
 
     @property
     def events(self) -> pd.DataFrame:
@@ -151,7 +152,8 @@ class Trace:
 
         ``ctas``: only these CTAs: ids, a range, a slice with an end, or a count (the first so many of the trace); ids
         that the trace does not have are passed over. ``events``: only these rows of ``events``, with their index.
-        ``limit``: the most events drawn; above it the first CTAs that fit are drawn whole, and the title says so.
+        ``limit``: the most events drawn one by one; above it the first CTAs that fit are drawn whole and the other
+        events are merged into at most a quarter as many bars, a row per name; title and legend say so.
         ``time``: the unit of the axis, ``"cycles"`` of the SM since each CTA's entry, ``"ns"`` since the first CTA's
         entry, or ``"auto"``: cycles for one CTA, ns for several where they are known. ``height``: pixels (default: by
         the number of rows, 240 to 1200). ``title``: stands over it (default: the kernel's name; ``""`` for none).
@@ -208,6 +210,85 @@ class Trace:
         from tltrace_nb.widget.html import write_html
 
         return write_html(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height)
+
+    def to_svg(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        *,
+        ctas: Ctas | None = None,
+        events: pd.DataFrame | None = None,
+        limit: int = LIMIT,
+        time: Time = "auto",
+        width: int = 1200,
+    ) -> Path:
+        """Write the timeline as a still picture, ``width`` pixels wide and as high as its rows; returns the path.
+
+        The other options and the errors are those of ``figure``, and ``OSError`` where the file cannot be written.
+
+        >>> trace.to_svg("gemm.svg", ctas=2)
+        """
+        from tltrace_nb.export.picture import write_svg
+
+        return write_svg(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, width=width)
+
+    def to_png(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        *,
+        ctas: Ctas | None = None,
+        events: pd.DataFrame | None = None,
+        limit: int = LIMIT,
+        time: Time = "auto",
+        width: int = 1200,
+    ) -> Path:
+        """The picture of ``to_svg`` as pixels, two to each of the SVG's where that gives no more than 40 million.
+
+        Raises what ``to_svg`` raises, ``ModuleNotFoundError`` where resvg_py is not installed, and ``TraceError`` where
+        there are no fonts to write text with.
+
+        >>> trace.to_png("gemm.png", ctas=2)
+        """
+        from tltrace_nb.export.picture import write_png
+
+        return write_png(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, width=width)
+
+    def to_perfetto(self, path: str | os.PathLike[str]) -> Path:
+        """Write Perfetto's format (for ui.perfetto.dev), gzipped where ``path`` ends in ``.gz``; returns the path.
+
+        SM, CTA, track and sub-track nest; ranges that cross are on sub-tracks. Times are whole ns, the exact cycles and
+        the payloads are arguments. Raises ``OSError`` where the file cannot be written.
+
+        >>> trace.to_perfetto("gemm.pftrace")
+        """
+        from tltrace_nb.export.perfetto import write_perfetto
+
+        return write_perfetto(self, path)
+
+    def to_chrome(self, path: str | os.PathLike[str]) -> Path:
+        """Write Chrome's JSON trace events, gzipped where ``path`` ends in ``.gz``; returns the path.
+
+        An SM is a process, a sub-track a thread; times are µs with three decimals. Raises ``OSError`` where the file
+        cannot be written.
+
+        >>> trace.to_chrome("gemm.json.gz")
+        """
+        from tltrace_nb.export.chrome import write_chrome
+
+        return write_chrome(self, path)
+
+    def to_parquet(self, path: str | os.PathLike[str], frame: Frame = "events") -> Path:
+        """Write one frame, ``"events"``, ``"ctas"``, ``"flows"``, ``"sites"`` or ``"losses"``, as Parquet.
+
+        Units are in the columns' metadata, ``meta`` in the schema's. Raises ``ValueError`` for another ``frame``,
+        ``ModuleNotFoundError`` where pyarrow is not installed, ``OSError`` where the file cannot be written.
+
+        >>> trace.to_parquet("gemm.parquet")
+        """
+        from tltrace_nb.export.parquet import write_parquet
+
+        return write_parquet(self, path, frame)
 
     def __repr__(self) -> str:
         from tltrace_nb.core import summary

@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from tltrace_nb.core import slots as layout
 from tltrace_nb.core.errors import TraceError
+from tltrace_nb.core.files import replacing
 from tltrace_nb.core.sites import SiteTable
 
 FORMAT = "tltrace"
@@ -42,6 +43,9 @@ NPY_HEADER_LIMIT = 4096
 COMPRESSION = 1
 """zlib level: clocks hardly compress further at a higher one, which is several times slower."""
 
+_FASTEST_GHZ = 1000
+"""No clock rate that a file states is above this."""
+
 
 class TraceFileError(TraceError, ValueError):
     """A file is not a trace that this library reads; the message names it, what is wrong, and what to do."""
@@ -49,7 +53,11 @@ class TraceFileError(TraceError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TraceMeta:
-    """Where a trace comes from. ``captured`` is an ISO time, ``grids`` the launches' actual extents (x, y, z)."""
+    """Where a trace comes from.
+
+    ``captured`` is an ISO time, ``grids`` the launches' actual extents (x, y, z). ``clock_ghz`` is the clock rate of a
+    virtual GPU's SMs; ``None`` where it follows from the readings.
+    """
 
     kernel: str = ""
     device: Literal["cuda", "virtual"] = "cuda"
@@ -63,6 +71,7 @@ class TraceMeta:
     captured: str = ""
     grids: tuple[tuple[int, int, int], ...] | None = None
     note: str = ""
+    clock_ghz: float | None = None
 
 
 def write_trace(path: str | os.PathLike[str], slots: npt.NDArray[np.int64], table: SiteTable, meta: TraceMeta) -> None:
@@ -74,18 +83,13 @@ def write_trace(path: str | os.PathLike[str], slots: npt.NDArray[np.int64], tabl
         "table": json.loads(table.to_json()),
         "shape": list(slots.shape),
     }
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
-            archive.writestr(META, json.dumps(description, indent=1, sort_keys=True))
-            with archive.open(SLOTS, "w", force_zip64=True) as member:
-                np.lib.format.write_array(
-                    member, np.ascontiguousarray(slots, "<i8"), version=(1, 0), allow_pickle=False
-                )
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        replacing(path) as partial,
+        zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive,
+    ):
+        archive.writestr(META, json.dumps(description, indent=1, sort_keys=True))
+        with archive.open(SLOTS, "w", force_zip64=True) as member:
+            np.lib.format.write_array(member, np.ascontiguousarray(slots, "<i8"), version=(1, 0), allow_pickle=False)
 
 
 def read_trace(
@@ -190,16 +194,19 @@ def _meta(raw: Any) -> TraceMeta:
         raise TraceFileError(f"{META} says nothing of where the trace comes from; save it again")
     known = {each.name for each in dataclasses.fields(TraceMeta)}
     values = {name: value for name, value in raw.items() if name in known}
-    grids, versions = values.pop("grids", None), values.pop("versions", {})
+    grids, versions, ghz = values.pop("grids", None), values.pop("versions", {}), values.pop("clock_ghz", None)
     wrong = [name for name, value in values.items() if not isinstance(value, str)]
     if wrong or values.get("device", "cuda") not in ("cuda", "virtual") or not isinstance(versions, dict):
         raise TraceFileError(f"{META} has unreadable fields: {wrong or ['device, or versions']}; save the trace again")
+    if ghz is not None and not (type(ghz) in (int, float) and 0 < ghz < _FASTEST_GHZ):
+        raise TraceFileError(f"{META} has an unreadable clock rate: {ghz!r}; save the trace again")
     if grids is not None:
         try:
             grids = tuple((int(x), int(y), int(z)) for x, y, z in grids)
         except (TypeError, ValueError) as error:
             raise TraceFileError(f"{META} has an unreadable grid: {grids!r}; save the trace again") from error
-    return TraceMeta(**values, grids=grids, versions={str(name): str(value) for name, value in versions.items()})
+    named = {str(name): str(value) for name, value in versions.items()}
+    return TraceMeta(**values, grids=grids, versions=named, clock_ghz=ghz)
 
 
 def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:

@@ -45,15 +45,22 @@ class BarrierOperators:
         if name == "mbarrier_wait_parity":
             if place.mask != "True":
                 w.line(f"whole({place.mask})")
-            w.line(f"yield Wait({self.element(args[0], place)}, {w.same(args[1], place)})")
+            w.tally.take()
+            barrier, parity = self.element(args[0], place), w.same(args[1], place)
+            w.statements.spend(place)  # nothing hides the arithmetic of the stage and its parity
+            w.line(f"yield Wait({barrier}, {parity})")
         elif name == "ptx_arrive_barrier":
             w.line(f"c.arrive({self.element(args[0], place)}, {place.mask})")
+            w.arrives(args[0].buffer, place.strands)
         elif name in ("ptx_arrive_barrier_expect_tx", "mbarrier_expect_tx"):
             arrives = place.mask if name.startswith("ptx") else "False"
             size = w.same(args[1], place)
             w.line(f"c.arrive({self.element(args[0], place)}, {arrives}, {size}, {place.mask})")
+            if name.startswith("ptx"):
+                w.arrives(args[0].buffer, place.strands)
         elif name == "ptx_cp_async_barrier_noinc":
             w.line(f"c.arrive_after_copies({self.element(args[0], place)}, {place.mask})")
+            w.arrives(args[0].buffer, place.strands)
         elif name == "ptx_commit_group":
             w.line("c.commit()")
         elif name == "ptx_wait_group":

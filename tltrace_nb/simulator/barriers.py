@@ -16,12 +16,16 @@ Release = Callable[[Any, float], None]
 
 
 class Mbarrier:
-    """One mbarrier: a phase ends when all arrivals are in and all expected bytes have come."""
+    """One mbarrier: a phase ends when all arrivals are in and all expected bytes have come.
 
-    __slots__ = ("bytes", "count", "name", "pending", "phase", "release", "waiters")
+    ``buffer`` is the number of its buffer in the program.
+    """
 
-    def __init__(self, name: str, count: int, release: Release):
+    __slots__ = ("buffer", "bytes", "count", "name", "pending", "phase", "release", "waiters")
+
+    def __init__(self, name: str, count: int, release: Release, buffer: int = 0):
         self.name = name
+        self.buffer = buffer
         self.count = count
         self.pending = count
         self.bytes = 0
@@ -38,7 +42,10 @@ class Mbarrier:
         self.bytes += expected
         self.pending -= count
         if self.pending < 0:
-            raise SimulationError(f"{self.name}: more arrivals than the {self.count} that it was made for")
+            raise SimulationError(
+                f"one arrival too many in phase {self.phase} of mbarrier {self.name}, made for {self.count}; "
+                "set its arrive_count to the number of threads that arrive"
+            )
         self._settle(time)
 
     def receive(self, time: float, count: int) -> None:

@@ -6,10 +6,12 @@ is busy, the bytes that pass the device's memory, and the latency after which th
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tltrace_nb.simulator.costs import Unit, Work, cycles, fragment_bytes, latency
+from tltrace_nb.simulator.costs import Unit, Work, cycles, latency
+from tltrace_nb.simulator.fragments import Spread, Traffic
 from tltrace_nb.simulator.machine import Gpu
 
 UNITS: tuple[Unit, ...] = tuple(Unit)
@@ -82,22 +84,66 @@ class Pricing:
                 self._known[key] = self.of((Work(Unit.CUDA, 1.0 * m * n * k, dtype),))
         return self._known[key]
 
-    def copied(self, count: int, source: str, target: str, read: int, written: int, way: str = "") -> Cost:
-        """A tile of ``count`` elements moved between scopes, of ``read`` and ``written`` bytes each."""
-        key = ("copied", count, source, target, read, written, way)
+    def copied(
+        self, count: int, source: str, target: str, read: int, written: int, way: str = "", spread: Spread | None = None
+    ) -> Cost:
+        """A tile of ``count`` elements moved between scopes, of ``read`` and ``written`` bytes each.
+
+        ``spread`` is the layout of the fragment on one side, from which the sectors follow that are touched.
+        """
+        key = ("copied", count, source, target, read, written, way, id(spread))
         if key not in self._known:
             works = []
             if source == "global":
-                works.append(Work(Unit.GLOBAL, float(count * read), way))
+                works.append(Work(Unit.GLOBAL, _traffic(spread, count, read).bytes, way))
             elif source.startswith("shared"):
                 works.append(Work(Unit.SHARED, float(count * read)))
             if target == "global":
-                scattered = source == "local.fragment"
-                moved = fragment_bytes(count, written) if scattered else count * written
-                works.append(Work(Unit.GLOBAL, float(moved), "scatter" if scattered else "store"))
+                traffic = _traffic(spread, count, written)
+                works.append(Work(Unit.GLOBAL, traffic.bytes, "scatter" if traffic.scattered else "store"))
+                works.append(Work(Unit.ISSUE, float(traffic.accesses), "store"))
             elif target.startswith("shared") and not way:
                 works.append(Work(Unit.SHARED, float(count * written)))
             if not works or read != written:
                 works.append(Work(Unit.CUDA, float(count)))
             self._known[key] = self.of(tuple(works))
         return self._known[key]
+
+    def reduced(self, count: int, axis: int, item_bytes: int, spread: Spread) -> Cost:
+        """A fragment of ``count`` elements reduced along an axis, as TileLang's ``AllReduce`` does it.
+
+        Each thread combines what it holds. Then halves of the threads that share a row exchange their results, row by
+        row: through shared memory between two barriers while they are in different warps, with shuffles within one.
+        """
+        key = ("reduced", count, axis, item_bytes, id(spread))
+        if key not in self._known:
+            rows, threads = spread.rows(axis), spread.workers
+            halvings = max(0, spread.sharing(axis) - 1).bit_length()
+            shuffles = min(halvings, 5) * rows
+            exchanges = (halvings - min(halvings, 5)) * rows
+            through = Work(Unit.SHARED, 4.0 * threads, "shuffle")
+            meet, exchanged = Work(Unit.BARRIER, float(threads)), Work(Unit.SHARED, 2.0 * item_bytes * threads)
+            combine = Work(Unit.CUDA, 1.0 * threads)
+            busy: Counter[int] = Counter()
+            for work, times in (
+                (Work(Unit.CUDA, 1.0 * count), 1),
+                (combine, shuffles + exchanges),
+                (through, shuffles),
+                (meet, 2 * exchanges),
+                (exchanged, exchanges),
+            ):
+                busy[UNITS.index(work.unit)] += times * cycles(self.gpu, work)  # type: ignore[assignment]
+            chain = 2 * latency(self.gpu, meet) + latency(self.gpu, exchanged) + latency(self.gpu, combine)
+            # Rows do not depend on each other: their shuffles overlap. Their exchanges use the same memory in turn.
+            step = latency(self.gpu, through) + latency(self.gpu, combine)
+            overlapped = max(0.0, min(halvings, 5) * step - shuffles * cycles(self.gpu, through))
+            self._known[key] = Cost(tuple(sorted(busy.items())), 0.0, exchanges * chain + overlapped)
+        return self._known[key]
+
+
+def _traffic(spread: Spread | None, count: int, item_bytes: int) -> Traffic:
+    """What ``count`` elements of a fragment, or of shared memory, move to or from global memory."""
+    if spread is None:
+        return Traffic(count * item_bytes, 0, False)
+    whole, part = spread.traffic(item_bytes), count / spread.threads.size
+    return Traffic(math.ceil(whole.bytes * part), math.ceil(whole.accesses * part), whole.scattered)

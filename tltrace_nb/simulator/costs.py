@@ -8,7 +8,8 @@ What is from data sheets and what is calibrated
 -----------------------------------------------
 Throughputs are the data sheet's; nothing was fitted to the tensor cores, which reach that rate: 256 cycles for
 128×128×32 halves, 512 for twice the depth, and the recorded ranges differ by 268. Calibrated with the H200 traces in
-``datasets`` (medians of ranges, each of which holds one marker of 24 cycles; ``tests/simulator/test_costs.py``):
+``datasets`` and ``tests/recorded`` (medians of ranges, each of which holds one marker of 24 cycles;
+``tests/simulator/test_costs.py``):
 
 ========================================================  ==========  ======================================
 what the trace holds                                        cycles    what it sets
@@ -17,13 +18,18 @@ what the trace holds                                        cycles    what it se
 ``wait full``, ``wait empty``, phase complete                 79, 85  ``latencies.mbarrier`` 55
 ``load`` of one TMA copy, of three                           95, 135  ``latencies.tma_issue`` 44, and 27 a copy
 first ``load`` to first ``mma``, 16 and 32 KiB              771, 972  ``latencies.tma`` 310, 64 bytes per cycle
-``add`` (one float4 a thread), ``max`` of the row softmax    459, 750  ``latencies.load`` 380
+one load and a store of each thread                         302..322  ``latencies.load`` 320, with ``add``
+``add`` (one float4 a thread), ``max`` of the row softmax    459, 750  and ``max``, which take longer
+``mma`` 64×64×64 of operands that threads wrote                   267  ``latencies.proxy_fence`` 35
+``store`` of ``row_sum``, 8 stores a thread                       124  ``STORE_ISSUE`` 12
+``wait`` of ``cluster``                                           714  ``latencies.cluster_barrier`` 690
+between two launches                                         5,140 ns  ``launch_latency_ns``
 ``store`` of a 128×128 accumulator as halves                    3217  ``scatter_bytes_per_cycle`` 20.4
 ``store`` of ``attention``: 32 divisions a thread                1937  ``DIVISION_OPERATIONS`` 27
 ========================================================  ==========  ======================================
 
-No constant was set by ``softmax`` of attention, ``exp`` and ``store`` of the row softmax, and ``reduce``; what those do
-per element was counted by hand in the test.
+No constant was set by the ranges ``softmax`` of attention, ``exp`` and ``store`` of the row softmax, ``reduce`` and
+``mainloop``: what those do is counted from the layouts that TileLang infers (``fragments``), as ``costing`` says.
 
 Known to be missed: a store that finds the memory pipe empty returns early (72 rows of 128 take 1,130 cycles, not
 1,810); ``mma.sync`` on Hopper stays below this rate; power makes the clock of a GEMM lower than that of an elementwise
@@ -39,12 +45,20 @@ from tltrace_nb.simulator.machine import Gpu
 
 SECTOR_BYTES = 32
 """What global memory moves at the least (guide, "Device Memory Accesses")."""
+LINE_BYTES = 128
+"""What one access of a warp to L1 covers (guide, "Global Memory")."""
+VECTOR_BYTES = 16
+"""The most that one thread loads or stores at a time (guide, "Device Memory Accesses")."""
 DIVISION_OPERATIONS = 27
 """CUDA operations of one IEEE float32 division, beside one of the SFU (calibrated, see above)."""
 
 STORE_DRAIN = 0.2
 """How much longer than their issue the memory pipe needs for stores (calibrated: 580 to 790 cycles behind a 128×128
 tile, 144 behind one of 64×64)."""
+
+
+STORE_ISSUE = 12
+"""Cycles from one store of a thread to its next (calibrated: 8 of them are ``store`` of ``row_sum``)."""
 
 
 class Unit(StrEnum):
@@ -61,7 +75,8 @@ class Unit(StrEnum):
     GLOBAL = "global"
     """Amount: bytes of the sectors touched. ``dtype``: the way, ``WAYS``; none is a load."""
     ISSUE = "issue"
-    """Amount: instructions of warps. ``dtype="tma"``: TMA copies that one thread issues as a group."""
+    """Amount: instructions of warps. ``dtype="tma"``: TMA copies that one thread issues as a group; ``"store"``: stores
+    of one thread, each with its condition and address."""
     BARRIER = "barrier"
     """Amount: threads that arrive. ``dtype``: ``"named"``, ``"mbarrier"``; none is ``__syncthreads``."""
 
@@ -76,7 +91,7 @@ class Work:
 
 
 WAYS = ("load", "store", "scatter", "cp.async", "tma")
-"""How bytes go to or from global memory. ``scatter`` is a store whose warps touch many rows, as ``fragment_bytes``."""
+"""How bytes go to or from global memory. ``scatter`` is a store whose warps touch many lines, as ``Spread.traffic``."""
 
 _TENSOR_PREFIXES = (
     ("float8", "fp8"),
@@ -115,7 +130,8 @@ def cycles(gpu: Gpu, work: Work) -> float:
             scattered = _way(gpu, work.dtype) == "scatter"
             return work.amount / (gpu.scatter_bytes_per_cycle if scattered else gpu.global_bytes_per_cycle)
         case Unit.ISSUE:
-            return work.amount * gpu.tma_issue_cycles if work.dtype == "tma" else work.amount / gpu.schedulers
+            each = {"tma": gpu.tma_issue_cycles, "store": STORE_ISSUE}.get(work.dtype, 1 / gpu.schedulers)
+            return work.amount * each
         case Unit.BARRIER:
             return 0.0 if work.dtype == "mbarrier" else work.amount / gpu.barrier_threads_per_cycle
 
@@ -165,16 +181,6 @@ def tensor_rate(gpu: Gpu, dtype: str) -> float:
             return rate
     known = [prefix for prefix, name in _TENSOR_PREFIXES if getattr(gpu.tensor, name)]
     raise ValueError(f"the tensor cores of {gpu.name} do not multiply {dtype or 'operands of no type'}: {known}")
-
-
-def fragment_bytes(elements: int, item_bytes: int) -> int:
-    """Bytes of the sectors touched when an accumulator goes from registers straight to global memory: a ``scatter``.
-
-    A thread holds two neighbours of a row and a warp eight rows of eight elements (PTX ISA, ``mma`` and ``wgmma``
-    fragments), so every warp store of 64 elements touches eight rows.
-    """
-    sectors_of_row = -(-8 * item_bytes // SECTOR_BYTES)
-    return -(-elements // 64) * 8 * sectors_of_row * SECTOR_BYTES
 
 
 def _operations_per_cycle(gpu: Gpu, dtype: str) -> float:

@@ -20,19 +20,22 @@ from tltrace_nb.simulator import tiles
 from tltrace_nb.simulator.barriers import Gathering
 from tltrace_nb.simulator.costing import UNITS, Cost, Pricing
 from tltrace_nb.simulator.costs import Unit, Work, device_bytes_per_cycle, latency
-from tltrace_nb.simulator.errors import DeadlockError, SimulationError
+from tltrace_nb.simulator.errors import DeadlockError
 from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.program import Program
 from tltrace_nb.simulator.recording import Recorder
-from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Meet, Multiply, Sync, Until, Wait
+from tltrace_nb.simulator.reports import FAULTS, deadlock, fault, interruption
+from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until, Wait
 from tltrace_nb.simulator.strand import Cta, Strand
 
 CLOCK_STEP_OF_SM = 7919
 """By how many cycles the clocks of neighbouring SMs differ."""
-STEP_LIMIT = 10_000_000
-"""Turns of loops without a known end that a strand may take."""
+STEP_LIMIT = 100_000
+"""Turns of loops without a known end that a strand may take; some seconds of a loop that never ends."""
 Progress = Callable[[int, int], None]
 """Told how many CTAs are done, of how many."""
+_TURNS_PER_TICK = 1024
+"""Events between two calls of ``Progress`` while no CTA ends."""
 _ISSUE_CYCLES = 8.0
 """What it costs a strand to start something that goes on without it (estimate)."""
 
@@ -75,11 +78,15 @@ class Engine:
         self._events: list[tuple[float, int, Any, Any]] = []
         self._order = itertools.count()
         self._gathered: dict[Any, Gathering] = defaultdict(Gathering)
-        self._waiting: dict[Strand, str] = {}
+        self._waiting: dict[Strand, Any] = {}
         self._live: set[Strand] = set()
         wait = Work(Unit.BARRIER, 1, "mbarrier")
         self._mbarrier = latency(gpu, wait)
-        self._sync = latency(gpu, Work(Unit.BARRIER, 1))
+        self._sync = {
+            "cta": latency(gpu, Work(Unit.BARRIER, 1)),
+            "cluster": gpu.latencies.cluster_barrier,
+            "grid": gpu.latencies.cluster_barrier,
+        }
 
     # ---- launches
 
@@ -97,23 +104,29 @@ class Engine:
         try:
             with np.errstate(all="ignore"), tiles.one_thread():
                 while events:
-                    self.now, _, target, argument = heapq.heappop(events)
+                    self.now, turn, target, argument = heapq.heappop(events)
+                    if not turn % _TURNS_PER_TICK and self._progress is not None:
+                        self._progress(self._done, total)
                     if type(target) is Strand:
                         if argument is None:
                             self._resume(target)
                         else:
                             self._serve(target, argument)
                     else:
-                        target(self.now, *argument)
+                        self._call(target, *argument)
+        except KeyboardInterrupt as error:
+            error.add_note(interruption(launch.program, launch.name, error, self._done, total))
+            raise
         finally:
             self.recorder.flush()
         if self._live:
-            raise DeadlockError(self._deadlock())
+            report = deadlock(launch.program, launch.name, self.now, self._waiting, self._live, self._gathered)
+            raise DeadlockError(report)
         self.now += self.gpu.launch_latency_ns * self.gpu.clock_ghz
 
-    def at(self, time: float, call: Callable[..., None], *args: Any) -> None:
-        """Have a function called with a time, when it comes."""
-        heapq.heappush(self._events, (time, next(self._order), call, args))
+    def at(self, time: float, strand: Strand, call: Callable[..., None], *args: Any) -> None:
+        """Have a function called with a time, when it comes, on behalf of a strand at the line where it is now."""
+        heapq.heappush(self._events, (time, next(self._order), call, (strand, strand.line, args)))
 
     def is_live(self, strand: Strand) -> bool:
         """Whether a strand has not left the kernel."""
@@ -147,16 +160,20 @@ class Engine:
     def _resume(self, strand: Strand) -> None:
         try:
             request = next(strand.code, None)
-        except SimulationError as error:
-            raise type(error)(f"{strand}: {error}") from error
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            raise SimulationError(f"{strand}: {type(error).__name__}: {error}") from error
+        except FAULTS as error:
+            raise fault(self._launch.program, strand, error) from error
         if request is None:
             self._finish(strand)
         elif strand.t <= self.now or not self._events or strand.t <= self._events[0][0]:
             self._serve(strand, request)
         else:
             heapq.heappush(self._events, (strand.t, next(self._order), strand, request))
+
+    def _call(self, function: Callable[..., None], strand: Strand, line: int | None, args: tuple[Any, ...]) -> None:
+        try:
+            function(self.now, *args)
+        except FAULTS as error:
+            raise fault(self._launch.program, strand, error, line) from error
 
     def _serve(self, strand: Strand, request: Any) -> None:
         t = strand.t
@@ -169,15 +186,19 @@ class Engine:
                     self._wake(strand, t + self._mbarrier)
                 else:
                     request.barrier.waiters.append((strand, request.parity))
-                    self._waiting[strand] = f"parity {request.parity} of {request.barrier}"
+                    self._waiting[strand] = request
             case Until():
                 self._wake(strand, max(t, request.time))
             case CopyAsync():
                 end = self._use(strand.cta.sm, t, request.cost)
                 strand.open_copies.append(end)
                 if request.args is not None:
-                    self.at(end, _move, request.args)
-                self._wake(strand, t + _ISSUE_CYCLES)
+                    self.at(end, strand, _move, request.args)
+                self._wake(strand, _issued(t, end, request.cost))
+            case Load():
+                end = self._use(strand.cta.sm, t, request.cost)
+                strand.cta.loads[request.number] = end
+                self._wake(strand, _issued(t, end, request.cost))
             case CopyTma():
                 self._tma(strand, request)
             case Multiply():
@@ -186,7 +207,7 @@ class Engine:
             case Meet():
                 place = self._gathered[strand.cta, request.place]
                 place.strands.append(strand)
-                self._waiting[strand] = f"strands {list(request.strands)} to come to the same tile operator"
+                self._waiting[strand] = request
                 self._check_meet(strand.cta, request)
             case Sync():
                 self._arrive_at(strand, request)
@@ -212,7 +233,7 @@ class Engine:
         if strand.last_issue != t:
             issued += self.gpu.latencies.tma_issue
         end = self._use(strand.cta.sm, issued, request.cost)
-        self.at(end, _arrived, request)
+        self.at(end, strand, _arrived, request)
         strand.last_issue = issued
         self._wake(strand, issued)
 
@@ -240,7 +261,7 @@ class Engine:
         place = self._gathered[key]
         place.strands.append(strand)
         place.threads += request.threads
-        self._waiting[strand] = f"{request.scope} barrier {request.name}"
+        self._waiting[strand] = request
         strand.cta.syncs[key] = request
         self._check_sync(key, request, strand.t)
 
@@ -260,7 +281,7 @@ class Engine:
         del self._gathered[key]
         for strand in place.strands:
             strand.cta.syncs.pop(key, None)
-            self._wake(strand, max(time, self.now) + self._sync)
+            self._wake(strand, max(time, self.now) + self._sync[request.scope])
 
     def _key(self, strand: Strand, request: Sync) -> Any:
         if request.scope == "cta":
@@ -284,13 +305,10 @@ class Engine:
                 self._progress(self._done, self._total)
             self._dispatch(cta.sm, max(self.now, strand.t))
 
-    def _deadlock(self) -> str:
-        lines = [f"kernel {self._launch.name}: deadlock after {self.now:.0f} cycles; nobody can go on:"]
-        stuck = sorted(self._live, key=lambda s: (s.cta.number, s.index))
-        lines += [f"  {s} waits for {self._waiting.get(s, 'nothing')}" for s in stuck[:16]]
-        if len(stuck) > 16:
-            lines.append(f"  and {len(stuck) - 16} more")
-        return "\n".join(lines)
+
+def _issued(start: float, end: float, cost: Cost) -> float:
+    """When threads have handed all of their loads to the memory pipe, which takes no more than it moves."""
+    return max(start + _ISSUE_CYCLES, end - cost.latency)
 
 
 def _move(_: float, args: tuple[Any, Any]) -> None:

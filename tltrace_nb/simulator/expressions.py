@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from tltrace_nb.simulator.program import Writer
 
 
+_AFFINE = ("Add", "Sub", "Mul")
+"""Arithmetic on the indices of an element, which compilers do once for all elements of a thread."""
+_DIVISION = 5
+"""Instructions of an integer division by a constant: a long product, its high half, shifts, for the rest a product."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where code stands.
@@ -129,7 +135,10 @@ class Expressions:
 
     def _infix(self, kind: str, e: Any, place: Place) -> str:
         dtype = str(e.a.dtype)
-        self._w.tally.add(Unit.CUDA, 1, dtype if not dtype.startswith(("float16", "bfloat16", "float8")) else "")
+        operations = _DIVISION if kind in ("FloorDiv", "FloorMod") and not _is_power_of_two(e.b) else 1
+        narrow = dtype.startswith(("float16", "bfloat16", "float8"))
+        if not (place.grid and dtype.startswith("int") and kind in _AFFINE and self._is_plain(e)):
+            self._w.tally.add(Unit.CUDA, operations, "" if narrow else dtype)
         text = f"({self(e.a, place)} {INFIX[kind]} {self(e.b, place)})"
         if dtype.startswith("uint") and kind in ("Add", "Sub", "Mul"):
             return f"wrapped({text}, {self._w.dtype(dtype, e)})"
@@ -140,7 +149,9 @@ class Expressions:
         inner = self(e.value, place)
         if source.startswith("int") and target.startswith("int") and int(target[3:]) >= int(source[3:]):
             return inner if not self._w.varying(e.value) else f"converted({inner}, {self._w.dtype(target, e)})"
-        self._w.tally.add(Unit.CUDA, 1)
+        floats = source.startswith(("float", "bfloat")) and target.startswith(("float", "bfloat"))
+        steps = 2 if source.endswith("int8") and not target.endswith(("8", "32")) else 1  # by way of an int32
+        self._w.tally.add(Unit.CUDA, steps, "" if floats else "int32")
         return f"converted({inner}, {self._w.dtype(target, e)})"
 
     def _min(self, e: Any, place: Place) -> str:
@@ -241,6 +252,7 @@ class Expressions:
             return f"({a} {'//' if name == FLOOR_DIVISION else '%'} {b})"
         if name == LOAD:
             buffer = self._w.parameter(e.args[1].args[1], e)
+            self._w.count_access(buffer, "load", [e.args[2]])
             return f"{self._w.buffer(buffer, e)}.at({self(e.args[2], place)})"
         raise self._w.unsupported(f"the function {name}", e)
 
@@ -312,3 +324,7 @@ class Expressions:
 
         tirx.stmt_functor.post_order_visit(e, visit)
         return plain
+
+
+def _is_power_of_two(e: Expr) -> bool:
+    return isinstance(e, tirx.IntImm) and int(e) > 0 and int(e) & (int(e) - 1) == 0

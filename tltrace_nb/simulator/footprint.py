@@ -34,9 +34,7 @@ def shared_bytes(program: Program) -> int:
     sizes: dict[Any, int] = {}
     for use in program.buffers:
         if use.scope.startswith("shared"):
-            found = dtype_of(str(use.buffer.dtype))
-            size = math.prod(int(e) for e in use.buffer.shape) * (found.itemsize if found else 1)
-            sizes[use.buffer.data] = max(sizes.get(use.buffer.data, 0), size)
+            sizes[use.buffer.data] = max(sizes.get(use.buffer.data, 0), _bytes(use.buffer))
     first: dict[Any, int] = {}
     last: dict[Any, int] = {}
     for step, statement in enumerate(_steps(program.shape.body)):
@@ -51,6 +49,16 @@ def shared_bytes(program: Program) -> int:
     return max(held, default=0) + _BARRIER_BYTES * barriers
 
 
+def shared_buffers(program: Program) -> dict[str, int]:
+    """Bytes of each shared buffer, by its name."""
+    return {str(u.buffer.name): _bytes(u.buffer) for u in program.buffers if u.scope.startswith("shared")}
+
+
+def _bytes(buffer: Any) -> int:
+    found = dtype_of(str(buffer.dtype))
+    return math.prod(int(e) for e in buffer.shape) * (found.itemsize if found else 1)
+
+
 def _steps(s: Stmt) -> list[Stmt]:
     """The statements in order; a loop is one, for what it uses it uses in its next turn again."""
     if isinstance(s, (tirx.For, tirx.While)) or not children(s):
@@ -59,9 +67,10 @@ def _steps(s: Stmt) -> list[Stmt]:
 
 
 def _registers(program: Program, gpu: Gpu, threads: int) -> int:
-    fragments = {u.buffer.data: u.buffer for u in program.buffers if u.scope == "local.fragment"}
-    held = 4 * sum(math.prod(int(e) for e in buffer.shape) for buffer in fragments.values())
-    workers = max(len(strand) for strand in program.strands)
+    held = 0
+    for data, buffer in {u.buffer.data: u.buffer for u in program.buffers if u.scope == "local.fragment"}.items():
+        found, spread = dtype_of(str(buffer.dtype)), program.spreads.get(data)
+        held += spread.values * found.itemsize if found and spread else 0
     # Warp groups give registers to each other; the launch itself asks for an even share.
     even = gpu.registers_per_sm // (-(-threads // 128) * 128) // 8 * 8
-    return min(BASE_REGISTERS + held // (4 * workers), gpu.registers_per_thread, even)
+    return min(BASE_REGISTERS + held // 4, gpu.registers_per_thread, even)

@@ -64,6 +64,10 @@ class Latencies:
     """``__syncthreads`` when the last thread arrives (estimate, one warp)."""
     named_barrier: float = 22
     """``bar.sync`` on a part of the CTA: the same unit."""
+    cluster_barrier: float = 690
+    """A barrier of all CTAs of a cluster, or of the grid (measured: "wait" of ``cluster``, 714, less a marker)."""
+    proxy_fence: float = 0
+    """``fence.proxy.async``, between a thread's writes to shared memory and a ``wgmma`` that reads them."""
     mbarrier: float = 55
     """A wait on an mbarrier whose phase is complete (measured: "wait full" 79 and "wait empty" 85, less a marker)."""
     tma_issue: float = 44
@@ -131,8 +135,8 @@ class Gpu:
     warp_size: int = 32
     schedulers: int = 4
     """Warp schedulers, each with its quarter of the registers (header: 4 sub-partitions from 7.0)."""
-    launch_latency_ns: float = 2500
-    """From the host's call to the first CTA (estimate)."""
+    launch_latency_ns: float = 5100
+    """From the host's call to the first CTA (measured: between the launches of ``two_launches``)."""
     cta_launch_cycles: float = 200
     """From a place becoming free on an SM to the first instruction of the CTA that takes it (estimate)."""
     dispatch_cycles: float = 2
@@ -164,12 +168,13 @@ _H200 = Gpu(
     clock_ghz=1.83,  # sheet: 989.4 Tflop/s over 132 SMs of 4,096 a cycle; measured 1.72 to 1.81 in GEMMs, 1.97 without
     tensor=TensorRates(fp16=4096, bf16=4096, tf32=2048, fp8=8192, int8=8192, fp64=256),  # sheet
     latencies=Latencies(
-        load=380,  # measured ("add", "max"); Luo on an H800: 263 from L2, 479 from memory
+        load=320,  # measured (ranges of one load: 280 to 430); Luo on an H800: 263 from L2, 479 from memory
         tma=310,  # measured: from the first load to the first product
-        cp_async=410,  # load and shared
+        cp_async=350,  # load and shared
         shared=29,  # Luo
         mma=32,
         wgmma=50,  # measured ("mma", "PV")
+        proxy_fence=35,  # measured ("mma" of the dequantising GEMM, less that of the others and a barrier)
     ),
     hbm_bytes_per_second=4.8e12,  # sheet
     l2_bytes_per_cycle=4472,  # Luo, H800

@@ -96,17 +96,27 @@ class View:
     """A buffer as the kernel sees it: an array, and what an access outside of it or before its first write means.
 
     ``guarded``: TileLang guards accesses to it, so that loads outside give ``fallback`` and stores are dropped.
-    ``valid`` tells which elements have been written, ``None`` where nobody asks.
+    ``valid`` tells which elements have been written, ``None`` where nobody asks; ``zeroed``: atomics may start from
+    elements that were not, as in outputs that were allocated.
     """
 
-    __slots__ = ("a", "fallback", "guarded", "name", "valid")
+    __slots__ = ("a", "fallback", "guarded", "name", "valid", "zeroed")
 
-    def __init__(self, a: Array, name: str, guarded: bool = False, valid: Array | None = None, fallback: Any = 0):
+    def __init__(
+        self,
+        a: Array,
+        name: str,
+        guarded: bool = False,
+        valid: Array | None = None,
+        fallback: Any = 0,
+        zeroed: bool = False,
+    ):
         self.a = a
         self.name = name
         self.guarded = guarded
         self.valid = valid
         self.fallback = fallback
+        self.zeroed = zeroed
 
     def neighbours(self, count: int, *index: int) -> Array:
         """So many elements from a uniform index on, in order of memory."""
@@ -121,7 +131,7 @@ class View:
             if not 0 <= i < n:
                 return self._outside(index, "reads")
         if self.valid is not None and not self.valid[index]:
-            raise self._unwritten(index)
+            raise self._unwritten(index, False)
         value = self.a[index]
         return value.item() if value.dtype.kind in "iub" else value
 
@@ -148,13 +158,19 @@ class View:
         """The elements at an index that differs from lane to lane; lanes without mask give anything."""
         index, inside = self._clipped(mask, index, "reads")
         if self.valid is not None:
-            written = self.valid[index]
-            if mask is not True:
-                written = written | ~np.asarray(mask)
-            if not written.all():
-                raise self._unwritten(index)
+            self.check_written(mask if inside is None else inside & mask, index)
         values = self.a[index]
         return values if inside is None else np.where(inside, values, np.asarray(self.fallback, values.dtype))
+
+    def check_written(self, mask: Mask, index: tuple[Any, ...]) -> None:
+        """Raise ``MemoryAccessError`` where lanes of a mask are about to read what nothing has written."""
+        if self.valid is None:
+            return
+        written = self.valid[index]
+        if mask is not True:
+            written = written | ~np.asarray(mask)
+        if not written.all():
+            raise self._unwritten(index, written)
 
     def scatter(self, value: Any, mask: Mask, *index: Any) -> None:
         """Store by lane; where lanes meet the last one stays."""
@@ -181,9 +197,15 @@ class View:
         for s, e, n in zip(starts, extents, self.a.shape, strict=True):
             if s < 0 or s + e > n:
                 return self._partial(starts, extents)
-        if self.valid is not None and not self.valid[key].all():
-            raise self._unwritten(starts)
+        if self.valid is not None:
+            self._check_box(key)
         return np.asarray(self.a[key])
+
+    def updated_box(self, starts: tuple[int, ...], extents: tuple[int, ...]) -> Array:
+        """A rectangle as ``box``, about to be updated by atomics."""
+        if self.zeroed and self.valid is not None:
+            self.valid[self._overlap(starts, extents)[0]] = True
+        return self.box(starts, extents)
 
     def fill_box(self, starts: tuple[int, ...], extents: tuple[int, ...], values: Any) -> None:
         """Write a rectangle; what lies outside of a guarded buffer is dropped."""
@@ -194,6 +216,8 @@ class View:
                     self._outside(starts, "writes")
                 inner, outer = self._overlap(starts, extents)
                 self.a[inner] = np.broadcast_to(values, extents)[outer]
+                if self.valid is not None:
+                    self.valid[inner] = True
                 return
         self.a[key] = values
         if self.valid is not None:
@@ -203,6 +227,8 @@ class View:
         if not self.guarded:
             self._outside(starts, "reads")
         inner, outer = self._overlap(starts, extents)
+        if self.valid is not None:
+            self._check_box(inner)
         values = np.full(extents, self.fallback, self.a.dtype)
         values[outer] = self.a[inner]
         return values
@@ -239,9 +265,20 @@ class View:
             return self.fallback
         raise MemoryAccessError(f"{what} {self.name}{[int(i) for i in index]}, outside of shape {list(self.a.shape)}")
 
-    def _unwritten(self, index: Any) -> MemoryAccessError:
-        first = [int(np.ravel(i)[0]) for i in index]
-        return MemoryAccessError(f"reads shared memory {self.name}{first} (or its neighbours) before it was written")
+    def _check_box(self, box: tuple[slice, ...]) -> None:
+        assert self.valid is not None
+        written = self.valid[box]
+        if not written.all():
+            grid = np.ix_(*(np.arange(s.start, s.stop) for s in box))
+            raise self._unwritten(grid, written)
+
+    def _unwritten(self, index: Any, written: Any) -> MemoryAccessError:
+        """The error about the first element among those of an index that is not written."""
+        first = np.argmin(np.ravel(written))
+        element = [int(np.ravel(np.broadcast_to(i, np.shape(written)))[first]) for i in index]
+        return MemoryAccessError(
+            f"reads {self.name}{element} before anything was written there; write it first (T.clear, T.fill, T.copy)"
+        )
 
 
 class Registers:

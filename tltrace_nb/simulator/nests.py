@@ -5,6 +5,7 @@ In: the outermost loop and its place. Out: its statements, once, over all iterat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from tvm import tirx
 
 from tltrace_nb.core.ir import Expr, walk
 from tltrace_nb.simulator.expressions import Place
+from tltrace_nb.simulator.fragments import Spread
+from tltrace_nb.simulator.statements import buffers_of
 from tltrace_nb.simulator.uniformity import PARALLEL
 
 if TYPE_CHECKING:
@@ -36,8 +39,12 @@ class Nests:
         inner = replace(place, grid=(None,) * rank, masks=(), nest=str(self._nests), loop=-1)
         held = w.nest_registers(loop)
 
+        w.await_loads(buffers_of(loop))
+        stored = [s.buffer for s, _ in walk(loop.body) if isinstance(s, tirx.BufferStore)]
+
         def write() -> None:
             extents = _extents(loop, rank)
+            w.tiles.exchange(*(b for b in buffers_of(loop) if b not in stored))
             for d in range(rank):
                 w.line(f"n{inner.nest}_{d} = 1")
             for buffer in held:
@@ -46,8 +53,10 @@ class Nests:
             w.nest_tally.take()
             self._axis(loop, inner)
             work = w.nest_tally.take()
-            count = w.tiles.count(extents, place)
+            count = w.tiles.count(extents, place) + _copies(loop, w.spreads)
             w.line(f"yield c.lanes({w.constant(work)}, {count})")
+            for buffer in stored:
+                w.tiles.wrote(buffer)
 
         w.tiles.together(place, write)
         w.tally.take()
@@ -67,6 +76,13 @@ class Nests:
         w.line(f"if {size} > 0:")
         w.statements.body(loop.body, replace(place, grid=grid))
         w.line(f"{size} = 1")
+
+
+def _copies(loop: Any, spreads: Mapping[Any, Spread]) -> str:
+    """The factor by which threads do the same, for what they write is held by several of them."""
+    stored = (s.buffer.data for s, _ in walk(loop.body) if isinstance(s, tirx.BufferStore))
+    copies = max((spreads[data].copies for data in stored if data in spreads), default=1)
+    return f" * {copies}" if copies > 1 else ""
 
 
 def _depth(loop: Any) -> int:

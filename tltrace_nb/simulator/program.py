@@ -11,13 +11,13 @@ threads of a plain one. It is found from the conditions on thread indices around
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
 from tvm import tirx
-from tvm.ir import structural_equal
 
 from tltrace_nb.core.ir import Expr, Stmt, op_name, post_order_visit, walk
 from tltrace_nb.core.reach import LaunchShape
@@ -26,15 +26,20 @@ from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.expressions import Expressions, Place
+from tltrace_nb.simulator.fragments import Spread
+from tltrace_nb.simulator.inhand import InHand
+from tltrace_nb.simulator.lines import Lines
 from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nests import Nests
 from tltrace_nb.simulator.requests import Meet, Wait
 from tltrace_nb.simulator.statements import Statements, ends_with_return
 from tltrace_nb.simulator.strands import Strands, accesses
-from tltrace_nb.simulator.tileops import TileOperators
+from tltrace_nb.simulator.tileops import TileOperators, loaded_fragments
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
 
+FILE = "<virtual GPU>"
+"""The file name of generated code, in tracebacks."""
 BARRIER_SCOPES = ("shared.barrier", "shared.cluster_barrier")
 _IDENTITIES: dict[str, Callable[[Any], str]] = {
     "sum": lambda _: "0",
@@ -59,28 +64,52 @@ class BufferUse:
     scope: str
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A place in the kernel where some of its strands arrive at barriers of one buffer."""
+
+    line: str
+    strands: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Program:
-    """A compiled launch. ``strands`` are the linear ids of each strand's threads, ascending."""
+    """A compiled launch. ``strands`` are the linear ids of each strand's threads, ascending.
 
-    run: Callable[[Any], Iterator[Any]]
+    ``launch_line`` is the author's ``file:line`` of ``T.Kernel``, ``lines`` those (or "near" them) of every line of
+    ``source``; ``arrivals`` are those at the barriers of each buffer, by its number.
+    """
+
+    run: Callable[[Any], GeneratorType[Any, None, None]]
     source: str
+    launch_line: str
+    lines: tuple[str, ...]
+    arrivals: dict[int, tuple[Arrival, ...]]
     shape: LaunchShape
     strands: tuple[tuple[int, ...], ...]
     buffers: tuple[BufferUse, ...]
     barriers: tuple[BufferUse, ...]
     scalars: tuple[Any, ...]
     private: frozenset[Any]
+    spreads: Mapping[Any, Spread]
 
 
 def compile_launch(
-    name: str, shape: LaunchShape, gpu: Gpu, needed: Callable[[Any], bool], annotations: Any, parameters: Sequence[Any]
+    name: str,
+    shape: LaunchShape,
+    gpu: Gpu,
+    needed: Callable[[Any], bool],
+    annotations: Any,
+    parameters: Sequence[Any],
+    spreads: Mapping[Any, Spread],
+    lines: Lines,
 ) -> Program:
     """Compile a launch. ``needed`` tells which buffers' contents matter, ``parameters`` are the kernel's buffers.
 
-    Raises ``UnsupportedError`` naming the kernel and what it uses.
+    ``spreads`` are the layouts of the fragments, by their data, and ``lines`` tells where statements come from. Raises
+    ``UnsupportedError`` naming the kernel, the line and what it uses.
     """
-    return Writer(name, shape, gpu, needed, annotations, parameters).program()
+    return Writer(name, shape, gpu, needed, annotations, parameters, spreads, lines).program()
 
 
 class Writer:
@@ -94,11 +123,16 @@ class Writer:
         needed: Callable[[Any], bool],
         annotations: Any,
         parameters: Sequence[Any],
+        spreads: Mapping[Any, Spread],
+        lines: Lines,
     ):
         self.gpu = gpu
+        self.spreads = spreads
         self.needed = needed
         self.varying = Varying(shape)
         self.tally, self.nest_tally = Tally(), Tally()
+        self.vector: Tally | None = None
+        self.in_hand = InHand()
         self.starts: dict[Any, str] = {}
         self.extents: dict[Any, int] = {}
         self.combiner = ""
@@ -109,13 +143,17 @@ class Writer:
         self.nests = Nests(self)
         self._name, self._shape, self._annotations = name, shape, annotations
         self._lines: list[str] = []
+        self._origins: list[str] = []
+        self._author_lines = lines
+        self._here = lines.launch
+        self._arrivals: dict[int, list[Arrival]] = {}
         self._depth = 1
         self._numbers = 0
         self._variables: dict[Any, str] = {}
         self._buffers: dict[Any, BufferUse] = {}
         self._constants: dict[str, Any] = {}
         self._scalars: list[Any] = []
-        self._held: list[tuple[Any, list[Expr]]] = []
+        self._loaded = loaded_fragments(shape.body)
         self._parameters = {buffer.data: buffer for buffer in parameters}
         self.strands = Strands(shape, self._evaluate)
         self.varying = Varying(shape, self.strands.is_split)
@@ -143,13 +181,19 @@ class Writer:
                 head.append(f"    b{use.number} = c.view({use.number})")
         head += [f"    s{i} = c.scalars[{i}]" for i in range(len(self._scalars))]
         source = "\n".join([*head, *self._lines, "    return", "    yield"])
+        lines = (*(self._here for _ in head), *self._origins, self._here, self._here)
+        arrivals = {number: tuple(dict.fromkeys(found)) for number, found in self._arrivals.items()}
         namespace = {**_NAMES, **self._constants}
-        exec(compile(source, f"<virtual GPU: {self._name}>", "exec"), namespace)
+        exec(compile(source, FILE, "exec"), namespace)
         memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES))
         barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
-        run: Callable[[Any], Iterator[Any]] = namespace["run"]
+        run: Callable[[Any], GeneratorType[Any, None, None]] = namespace["run"]
         scalars = tuple(self._scalars)
-        return Program(run, source, shape, self.strands.ids, memory, barriers, scalars, self.strands.private())
+        private = self.strands.private()
+        return Program(
+            run, source, self._here, lines, arrivals, shape, self.strands.ids, memory, barriers, scalars, private,
+            self.spreads,
+        )  # fmt: skip
 
     # ---- text
 
@@ -161,6 +205,16 @@ class Writer:
     def line(self, text: str) -> None:
         """Append a line."""
         self._lines.append("    " * self._depth + text)
+        self._origins.append(self._here)
+
+    @contextlib.contextmanager
+    def origin(self, statement: Stmt) -> Iterator[None]:
+        """Lines within come from this statement."""
+        around, self._here = self._here, self._author_lines.statements.get(statement, self._here)
+        try:
+            yield
+        finally:
+            self._here = around
 
     @contextlib.contextmanager
     def indented(self) -> Iterator[None]:
@@ -192,6 +246,12 @@ class Writer:
         self._constants[name] = tuple(work.items())
         return name
 
+    def named(self, value: Any) -> str:
+        """A name for an object that the program uses as it is."""
+        name = next((n for n, known in self._constants.items() if known is value), f"o{self.number()}")
+        self._constants[name] = value
+        return name
+
     def dtype(self, name: str, node: Any) -> str:
         """A name for a NumPy type."""
         found = dtype_of(name)
@@ -205,7 +265,8 @@ class Writer:
         """The error that names what and where."""
         text = " ".join(str(node).split())
         text = text if len(text) < 200 else f"{text[:197]}..."
-        return UnsupportedError(f"kernel {self._name}: the virtual GPU does not know {what}: {text}")
+        where = f"kernel {self._name}, {self._here}" if self._here else f"kernel {self._name}"
+        return UnsupportedError(f"{where}: the virtual GPU does not know {what}: {text}")
 
     # ---- names
 
@@ -238,6 +299,10 @@ class Writer:
         """A barrier buffer's name."""
         return self.buffer(buffer, node)
 
+    def arrives(self, buffer: Any, strands: tuple[int, ...]) -> None:
+        """Note that the strands arrive here at a barrier of this buffer."""
+        self._arrivals.setdefault(self._buffers[buffer].number, []).append(Arrival(self._here, strands))
+
     def parameter(self, data: Any, node: Any) -> Any:
         """The kernel's parameter with this data."""
         if data not in self._parameters:
@@ -265,23 +330,20 @@ class Writer:
         """Count one element's load or store; with ``indices``, of an element that the thread may have in hand."""
         scope = str(buffer.scope())
         if scope == "global":
-            if indices is not None and self._in_hand(buffer, way, list(indices)):
+            if indices is not None and self.in_hand(buffer, way, list(indices)):
                 return
             self.tally.add(Unit.GLOBAL, self.item_bytes(buffer), way)
         elif scope.startswith("shared"):
             self.tally.add(Unit.SHARED, self.item_bytes(buffer))
 
-    def _in_hand(self, buffer: Any, way: str, indices: list[Expr]) -> bool:
-        """Whether a load finds in a register what the same thread loaded or stored before, as a compiler sees to."""
-        element = (buffer.data, indices)
-        known = any(
-            data.same_as(buffer.data) and all(map(structural_equal, others, indices)) for data, others in self._held
-        )
-        if way == "store":
-            self._held = [(data, others) for data, others in self._held if not data.same_as(buffer.data)]
-        if way == "store" or not known:
-            self._held.append(element)
-        return known and way != "store"
+    def loaded(self, buffer: Any) -> int | None:
+        """The number under which strands keep when a fragment's load is done; ``None`` if nothing loads it."""
+        return self._loaded.get(buffer.data)
+
+    def await_loads(self, buffers: Iterable[Any]) -> None:
+        """Wait for the loads of fragments that come to be used."""
+        for number in sorted({n for b in buffers if (n := self.loaded(b)) is not None}):
+            self.line(f"c.await_load({number})")
 
     def thread_axes(self, variables: Any) -> list[str]:
         """The axes of these thread indices, x, y, z."""
@@ -339,6 +401,7 @@ class Writer:
         """An expression's value now, while nothing runs."""
         kept, self._variables = self._variables, names
         lines, self._lines = self._lines, []
+        origins, self._origins = self._origins, []
         try:
             text = self.expressions(e, Place())
             before = "\n".join(line.removeprefix("    ") for line in self._lines)
@@ -347,6 +410,6 @@ class Writer:
         except UnsupportedError:
             return None
         finally:
-            self._variables, self._lines = kept, lines
+            self._variables, self._lines, self._origins = kept, lines, origins
             self.tally.take()
         return known["answer"]

@@ -93,8 +93,8 @@ class Recorder:
         """End the records of the writers among these lanes."""
         for pen in c.pens:
             if _at(mask, pen.position) and not pen.left:
-                pen.left = True
                 pen.tail = (c.clock(), c.global_ns())
+                pen.left = True  # after the tail: an interrupted writer counts as open
                 self._write(pen)
                 del self._open[pen.row, pen.writer]
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilelang.ir import stamp_stmt_spans
 from tvm import tirx
 
-from tltrace_nb.core.ir import Expr, Stmt, op_name, rebuild, sequence
+from tltrace_nb.core.ir import Expr, Stmt, op_name, rebuild, sequence, span_of
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
 
 _COMBINE = {"sum": lambda a, b: a + b, "max": tirx.max, "min": tirx.min}
@@ -23,7 +24,10 @@ def written_out(statement: Stmt) -> Stmt:
     name = op_name(statement).removeprefix("tl.tileop.")
     if name in _KNOWN and any(_is_local(arg) for arg in statement.value.args):
         loops = {"fill": _fill, "copy": _copy, "reduce": _reduce}[name](statement.value)
-        return statement if loops is None else loops
+        if loops is None:
+            return statement
+        stamp_stmt_spans(loops, span_of(statement))
+        return loops
     return rebuild(statement, written_out)
 
 

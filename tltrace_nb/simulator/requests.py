@@ -58,6 +58,14 @@ class CopyAsync:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """Start a load of a fragment, whose registers are ready when it is done; ``number`` is the fragment's."""
+
+    number: int
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
 class CopyTma:
     """Start a TMA copy, whose bytes an mbarrier counts."""
 

@@ -6,14 +6,17 @@ In: a PrimFunc, marked or bare, and inputs. Out: the outputs, as a compiled kern
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
 from tltrace_nb.core.environment import describe
+from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.ir import ROOT_BLOCK, walk
 from tltrace_nb.core.lowering import Lowering, check_budget, prepare
 from tltrace_nb.core.options import TraceOptions
@@ -21,11 +24,13 @@ from tltrace_nb.core.reach import LaunchShape, launches
 from tltrace_nb.core.schedule import resolve_target, schedule
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.simulator.engine import Engine, Launch, Progress
+from tltrace_nb.simulator.binding import bind
+from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
-from tltrace_nb.simulator.footprint import footprint
-from tltrace_nb.simulator.machine import Gpu, occupancy, preset
-from tltrace_nb.simulator.memory import Array, as_array, as_tensor, dtype_of
+from tltrace_nb.simulator.footprint import footprint, shared_buffers
+from tltrace_nb.simulator.fragments import spreads
+from tltrace_nb.simulator.lines import lines
+from tltrace_nb.simulator.machine import PRESETS, Gpu, occupancy, preset
 from tltrace_nb.simulator.needs import needed_data
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.recording import Recorder
@@ -64,14 +69,17 @@ class VirtualKernel:
         *,
         started: Callable[[Trace], None] | None = None,
         progress: Progress | None = None,
+        step_limit: int = STEP_LIMIT,
     ) -> tuple[Any, Trace]:
         """The outputs and the trace of one run. ``out_idx`` as ``tilelang.compile``.
 
         ``started`` gets the trace before it fills, which keeps what was recorded when the run is interrupted;
-        ``progress`` is called when a CTA is done, with their number and that of all. A ``SimulationError`` carries the
-        trace of what was recorded until then.
+        ``progress`` is called now and then, with the number of CTAs that are done and of all. ``step_limit``: turns of
+        loops without a known end that a thread may take. Wrong arguments raise what ``binding.bind`` raises; a
+        ``SimulationError`` carries the trace of what was recorded until then.
         """
-        arrays, scalars, outputs = self._bind(inputs, out_idx)
+        bound = bind(self.name, self.ready, inputs, out_idx)
+        arrays, scalars = bound.arrays, bound.scalars
         table = self.lowering.table
         grids: list[tuple[int, int, int]] = []
         for shape in self.shapes:
@@ -82,88 +90,46 @@ class VirtualKernel:
         writers, words = (int(e) for e in self.lowering.slots.shape[1:])
         slots = np.zeros((rows, writers, words), np.int64)
         origin = dataclasses.replace(
-            describe(table, tuple(grids)), device="virtual", gpu=f"{self.gpu.name} model", driver="", cuda=""
+            describe(table, tuple(grids)),
+            device="virtual",
+            gpu=f"{self.gpu.name} model",
+            driver="",
+            cuda="",
+            clock_ghz=self.gpu.clock_ghz,
         )
         trace = Trace(slots, table, origin)
         if started is not None:
             started(trace)
-        engine = Engine(self.gpu, Recorder(slots, table.tag), progress)
+        engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
         try:
             for program, grid, annotations in zip(self.programs, grids, self.annotations, strict=True):
-                layout = Layout(self.name, program, arrays, scalars, grid, annotations, self.strict, self.guarded)
+                layout = Layout(
+                    self.name, program, arrays, bound.written, scalars, grid, annotations, self.strict, self.guarded
+                )
                 places = self._places(program)
                 launch = Launch(self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta)
                 engine.run(launch)
         except SimulationError as error:
             error.trace = trace
             raise
-        return outputs, trace
-
-    def _bind(
-        self, inputs: Sequence[Any], out_idx: Sequence[int] | int | None
-    ) -> tuple[dict[Any, Array], dict[Any, int], Any]:
-        """The parameters' arrays by their buffers' data, the scalars, and the outputs to return."""
-        params = list(self.ready.params[:-1])
-        if out_idx is None:
-            made = list(range(len(inputs), len(params)))
-        else:
-            made = [i % len(params) for i in ([out_idx] if isinstance(out_idx, int) else out_idx)]
-        taken = [i for i in range(len(params)) if i not in made]
-        if len(taken) != len(inputs):
-            raise TypeError(
-                f"kernel {self.name} takes {len(taken)} inputs "
-                f"({', '.join(self._parameter(params[i]) for i in taken)}), got {len(inputs)}"
-            )
-        arrays: dict[Any, Array] = {}
-        scalars: dict[Any, int] = {}
-        for i, value in zip(taken, inputs, strict=True):
-            self._take(params[i], value, arrays, scalars)
-        torch_like = any(not isinstance(v, (np.ndarray, int, float)) for v in inputs) or not inputs
-        outputs = []
-        for i in made:
-            buffer = self.ready.buffer_map[params[i]]
-            shape = tuple(number(e, scalars) for e in buffer.shape)
-            array = np.zeros(shape, dtype_of(str(buffer.dtype)))
-            arrays[buffer.data] = array
-            outputs.append(as_tensor(array) if torch_like else array)
-        if not outputs:
-            return arrays, scalars, None
-        return arrays, scalars, outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-    def _take(self, param: Any, value: Any, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
-        buffer = self.ready.buffer_map.get(param)
-        if buffer is None:
-            scalars[param] = value
-            return
-        what = f"kernel {self.name}: {buffer.name}"
-        try:
-            array = as_array(value)
-        except TypeError as error:
-            raise TypeError(f"{what}: {error}") from None
-        wanted = dtype_of(str(buffer.dtype))
-        if wanted is not None and array.dtype != wanted:
-            if array.dtype.itemsize != wanted.itemsize or array.dtype.kind not in "iu":
-                raise TypeError(f"{what} is {buffer.dtype}, got {array.dtype}")
-            array = array.view(wanted)
-        if array.ndim != len(buffer.shape):
-            raise ValueError(f"{what} has {len(buffer.shape)} dimensions, got shape {list(array.shape)}")
-        for extent, actual in zip((*buffer.shape, *buffer.strides), (*array.shape, *_strides(array)), strict=False):
-            if isinstance(extent, tirx.Var):
-                scalars.setdefault(extent, int(actual))
-        shape = [number(e, scalars) for e in buffer.shape]
-        if list(array.shape) != shape:
-            raise ValueError(f"{what} has the shape {shape}, got {list(array.shape)}")
-        arrays[buffer.data] = array
-
-    def _parameter(self, param: Any) -> str:
-        return str(self.ready.buffer_map[param].name if param in self.ready.buffer_map else param.name)
+        match bound.outputs:
+            case []:
+                return None, trace
+            case [output]:
+                return output, trace
+            case outputs:
+                return tuple(outputs), trace
 
     def _places(self, program: Program) -> int:
         """CTAs that an SM holds."""
         try:
             return occupancy(self.gpu, footprint(program, self.gpu)).ctas
         except ValueError as error:
-            raise SimulationError(f"kernel {self.name}: {error}") from None
+            sizes = sorted(((size, name) for name, size in shared_buffers(program).items()), reverse=True)
+            held = "; shared: " + ", ".join(f"{name} {size:,}" for size, name in sizes) if sizes else ""
+            where = f"kernel {self.name}, {program.launch_line}" if program.launch_line else f"kernel {self.name}"
+            advice = "give it smaller tiles, fewer stages or fewer threads"
+            raise SimulationError(f"{where}: {error}{held}; {advice}") from None
 
 
 def compile_virtual(
@@ -181,6 +147,13 @@ def compile_virtual(
     ``lowering.prepare`` raises.
     """
     model = preset(gpu) if isinstance(gpu, str) else gpu
+    if not isinstance(model, Gpu):
+        raise TypeError(f"gpu={gpu!r}: give a simulator.machine.Gpu or the name of one: {', '.join(PRESETS)}")
+    if not isinstance(func, tirx.PrimFunc):
+        raise TypeError(
+            f"the virtual GPU runs a T.prim_func, or what a @trace.jit builder returns, got {type(func).__name__}; "
+            "call the builder first"
+        )
     if TABLE_ATTRIBUTE in (func.attrs or {}):
         raise UnsupportedError(
             f"kernel {func.attrs['global_symbol']}: trace.finalize has lowered it for a CUDA device; give the PrimFunc "
@@ -188,9 +161,10 @@ def compile_virtual(
         )
     options = TraceOptions() if options is None else options
     target = resolve_target({"kind": "cuda", "arch": model.architecture})
-    with target:
+    with target, _naming(func, model):
         lowering = prepare(func, target, options, pass_configs)
         ready = lowering.instrument(schedule(lowering.anchored, target, pass_configs))
+        layouts = spreads(ready, target)
     shapes = tuple(dataclasses.replace(s, body=written_out(s.body)) for s in launches(ready))
     notes = tuple(
         dict(s.annotations) for s, _ in walk(ready.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK
@@ -204,11 +178,25 @@ def compile_virtual(
             everything if functional else needed_data(shape.body),
             annotations,
             list(ready.buffer_map.values()),
+            layouts,
+            lines(shape.body, lowering.marked.func, lowering.table, number),
         )
-        for shape, annotations in zip(shapes, notes, strict=True)
+        for number, (shape, annotations) in enumerate(zip(shapes, notes, strict=True))
     )
     guarded = not bool((pass_configs or {}).get(_UNGUARDED, False))
     return VirtualKernel(lowering, ready, model, options, shapes, programs, notes, strict and functional, guarded)
+
+
+@contextlib.contextmanager
+def _naming(func: Any, model: Gpu) -> Iterator[None]:
+    """Have errors of TileLang's, which reach the user whole, say for which GPU the kernel was to be scheduled."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, TraceError):
+            name, arch = func.attrs["global_symbol"], model.architecture
+            error.add_note(f"kernel {name}: TileLang does not schedule it for {arch}, the {model.name} model")
+        raise
 
 
 def simulate(
@@ -226,14 +214,10 @@ def simulate(
 
     ``inputs`` are torch tensors of the CPU or NumPy arrays; they are changed where the kernel writes to them. What
     ``out_idx`` names is allocated, zeroed, by default the trailing parameters that were not passed.
-    ``functional=False`` computes only what control flow, addresses or payloads depend on. ``strict``: reading shared
-    memory before it was written is an error.
+    ``functional=False`` computes only what control flow, addresses or payloads depend on. ``strict``: reading an
+    output, shared memory or a fragment before it was written is an error.
 
     >>> c, trace = simulate(matmul, [a, b], gpu="classroom")
     """
     kernel = compile_virtual(func, gpu, options, functional=functional, strict=strict, pass_configs=pass_configs)
     return kernel.run(inputs, out_idx)
-
-
-def _strides(array: Array) -> list[int]:
-    return [s // array.dtype.itemsize for s in array.strides]

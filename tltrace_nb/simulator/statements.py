@@ -13,6 +13,7 @@ from tvm import tirx
 
 from tltrace_nb.core.device import ENTER, LEAVE, RECORD
 from tltrace_nb.core.ir import Stmt, buffer_loads, flatten, op_name, post_order_visit, uses, walk
+from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.expressions import Place
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, PARALLEL
@@ -32,9 +33,14 @@ class Statements:
 
     def __init__(self, writer: Writer):
         self._w = writer
+        self._loops = 0
 
     def __call__(self, statement: Stmt, place: Place) -> Place:
         """Write a statement; gives the place for what follows, from which strands may be gone."""
+        with self._w.origin(statement):
+            return self._write(statement, place)
+
+    def _write(self, statement: Stmt, place: Place) -> Place:
         w = self._w
         s: Any = statement
         if isinstance(s, (tirx.Bind, tirx.BufferStore)):
@@ -65,10 +71,10 @@ class Statements:
                 self._store(s, place)
             case tirx.IfThenElse():
                 return self._branch(s, place)
-            case tirx.For():
-                self._loop(s, place)
-            case tirx.While():
-                self._while(s, place)
+            case tirx.For() | tirx.While():
+                self._loops += 1
+                (self._loop if isinstance(s, tirx.For) else self._while)(s, place)
+                self._loops -= 1
             case tirx.AssertStmt():
                 w.line(f"c.check({w.expressions(s.condition, place)}, {str(s.message)!r})")
             case tirx.Evaluate():
@@ -92,6 +98,10 @@ class Statements:
         """Let the time pass that the statements since the last call take."""
         w = self._w
         work = w.tally.take()
+        if w.vector is not None:
+            for (unit, kind), amount in work.items():
+                w.vector.add(unit, amount, kind)
+            return
         if place.grid or not work:
             for (unit, kind), amount in work.items():
                 w.nest_tally.add(unit, amount, kind)
@@ -155,24 +165,24 @@ class Statements:
         self.spend(place)
         if not w.varying(s.condition):
             w.line(f"if {asked}:")
-            self.body(s.then_case, place)
+            self._case(s, True, place)
             if s.else_case is not None:
                 w.line("else:")
-                self.body(s.else_case, place)
+                self._case(s, False, place)
             return place
         if w.strands.waits(s):
             w.line(f"if agreed({asked}):")
-            self.body(s.then_case, place)
+            self._case(s, True, place)
             if s.else_case is not None:
                 w.line("else:")
-                self.body(s.else_case, place)
+                self._case(s, False, place)
             return place
-        for case, test in ((s.then_case, "both"), (s.else_case, "without")):
-            if case is None:
+        for then, test in ((True, "both"), (False, "without")):
+            if not then and s.else_case is None:
                 continue
             mask = w.assign(f"{test}({place.mask}, {asked})")
             w.line(f"if {mask} is not False:")
-            self.body(case, place.under(mask))
+            self._case(s, then, place.under(mask))
         return place
 
     def _roles(self, s: Any, place: Place, truth: tuple[bool, ...]) -> Place:
@@ -185,11 +195,15 @@ class Statements:
             if case is None or not going:
                 continue
             w.line(f"{word} c.index in {going!r}:")
-            self.body(case, replace(place, strands=going))
+            self._case(s, wanted, replace(place, strands=going))
             if w.returns(case):
                 left = tuple(i for i in left if i not in going)
             word = "elif"
         return replace(place, strands=left or place.strands)
+
+    def _case(self, branch: Any, then: bool, place: Place) -> None:
+        with self._w.in_hand.case(branch.condition, then):
+            self.body(branch.then_case if then else branch.else_case, place)
 
     def _loop(self, s: Any, place: Place) -> None:
         w = self._w
@@ -202,11 +216,20 @@ class Statements:
             w.thread_loops[s.loop_var] = str(s.thread_binding.thread_tag)[-1]
             self(s.body, place)
             return
+        if (
+            s.kind == tirx.ForKind.VECTORIZED
+            and isinstance(s.extent, tirx.IntImm)
+            and not place.grid
+            and w.vector is None
+        ):
+            self._vectorised(s, place)
+            return
         self._load_ahead(s, place)
         low, extent = w.expressions(s.min, place), w.expressions(s.extent, place)
         step = 1 if s.step is None else w.expressions(s.step, place)
         name = w.define(s.loop_var)
         inner = replace(place, loop=-1)
+        w.in_hand.note_unrolled(s)
         if w.varying(s.extent) or w.varying(s.min):
             count, first = w.assign(extent), w.assign(low)
             turn, mask = w.temporary(), w.temporary()
@@ -227,6 +250,18 @@ class Statements:
             with w.indented():
                 w.line(f"if {inner.mask} is False: break")
         self.body(s.body, inner)
+
+    def _vectorised(self, loop: Any, place: Place) -> None:
+        """A loop whose turns are done together: one access of each thread, as wide as all of them."""
+        w = self._w
+        self.spend(place)
+        w.vector = Tally()
+        w.line(f"for {w.define(loop.loop_var)} in range({int(loop.extent)}):")
+        self.body(loop.body, replace(place, loop=-1))
+        work, w.vector = w.vector.take(), None
+        for (unit, kind), amount in work.items():
+            w.tally.add(unit, amount * int(loop.extent), kind)
+        self.spend(place)
 
     def _load_ahead(self, loop: Any, place: Place) -> None:
         """Count once, before a loop, what it loads from places that it neither moves nor writes, as a compiler does."""
@@ -309,9 +344,12 @@ class Statements:
             mine = w.expressions(rest[0], place) if len(rest) else "True"
             bits = w.dtype(str(args[4].dtype), call)
             beside = name.endswith("_beside")
-            payload = w.expressions(args[4], place)
             w.tally.take()
+            payload = w.expressions(args[4], place)
+            loads = any(unit is Unit.GLOBAL for unit, _ in w.tally.take())
             w.line(f"c.recorder.record(c, {int(args[3])}, {payload}, {bits}, {mine}, {place.mask}, {beside})")
+            if loads and not self._loops:  # in a loop, compilers load it before the marker comes
+                w.line("c.await_payload()")
         else:
             raise w.unsupported(f"the function {name}", call)
         w.tally.take()

@@ -44,6 +44,7 @@ class Layout:
         name: str,
         program: Program,
         arrays: dict[Any, Array],
+        written: dict[Any, Array],
         scalars: dict[Any, int],
         grid: tuple[int, int, int],
         annotations: dict[str, Any],
@@ -66,7 +67,8 @@ class Layout:
                     raise UnsupportedError(f"kernel {name}: the global buffer {use.buffer.name} is no parameter")
                 array = self._as(use, arrays[use.buffer.data])
                 fallback = fallbacks.get(use.buffer.data, 0)
-                self._global[use.number] = View(array, str(use.buffer.name), guarded, None, fallback)
+                valid = self._valid(use, written.get(use.buffer.data)) if use.buffer.data in self._tracked else None
+                self._global[use.number] = View(array, str(use.buffer.name), guarded, valid, fallback, zeroed=True)
         self._sizes: dict[Any, int] = {}
         for use in program.buffers:
             if use.scope != "global":
@@ -100,7 +102,7 @@ class Layout:
             own = data in self.program.private and use.scope == "local.fragment"
             key = (data, strand.index if own else -1)
             if key not in store:
-                tracked = data in self._tracked and use.scope.startswith("shared")
+                tracked = data in self._tracked
                 dtype = self._dtype(use)
                 raw = np.zeros(self._sizes[data], np.uint8)
                 store[key] = raw, np.zeros(self._sizes[data] // dtype.itemsize, bool) if tracked else None
@@ -113,7 +115,7 @@ class Layout:
             if data not in barriers:
                 counts = self._counts.get(data) or [1] * int(use.buffer.shape[0])
                 names = [f"{use.buffer.name}[{i}]" for i in range(len(counts))]
-                barriers[data] = [Mbarrier(n, c, engine.release) for n, c in zip(names, counts, strict=True)]
+                barriers[data] = [Mbarrier(n, c, engine.release, index) for n, c in zip(names, counts, strict=True)]
             return barriers[data]
 
         for i, lanes in enumerate(self._lanes):

@@ -5,7 +5,8 @@ In: the engine and the launch. Out: who the threads are, the buffers that they s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.costing import Cost
 from tltrace_nb.simulator.errors import SimulationError, StepLimitError
 from tltrace_nb.simulator.memory import Array, Mask, View
-from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Meet, Multiply, Sync, Until
+from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until
+
+_WARP = 32
 
 if TYPE_CHECKING:
     from tltrace_nb.simulator.engine import Engine, Sm
@@ -33,6 +36,7 @@ class Cta:
         self.strands: list[Strand] = []
         self.left = 0
         self.sm: Sm
+        self.loads: dict[int, float] = {}
         self.meets: dict[int, Meet] = {}
         self.syncs: dict[Any, Sync] = {}
 
@@ -65,18 +69,44 @@ class Strand:
         self.last_clock = 0
         self.last_issue = -1.0
         self.pens: list[Pen] = []
-        self.code: Iterator[Any]
+        self.code: GeneratorType[Any, None, None]
         self.open_copies: list[float] = []
         self.groups: list[float] = []
         self.running: list[float] = []
         self.product: Callable[[int, int, int, str], Cost] = engine.pricing.product
         self.copied = engine.pricing.copied
+        self.reduced = engine.pricing.reduced
         self.lanes = engine.pricing.counted
         self._view = view
         self.barriers = barriers
         self._steps = 0
 
     # ---- who and where
+
+    @property
+    def line(self) -> int | None:
+        """Which line of the generated code it has come to; ``None`` before it starts and after it ends."""
+        frame = self.code.gi_frame
+        return None if frame is None else frame.f_lineno
+
+    @property
+    def threads(self) -> str:
+        """Its threads, as warp groups or warps where they are whole ones."""
+        first, last = int(self.ids[0]), int(self.ids[-1])
+        ids = f"threads {first}..{last}" if last > first else f"thread {first}"
+        if last - first + 1 != self.n:
+            return f"{self.n} of {ids}"
+        for size, unit in ((4 * _WARP, "warp group"), (_WARP, "warp")):
+            if first % size == 0 and self.n % size == 0:
+                one, many = first // size, last // size
+                return f"{unit} {one} ({ids})" if one == many else f"{unit}s {one}..{many} ({ids})"
+        return ids
+
+    @property
+    def who(self) -> str:
+        """Its CTA and its threads."""
+        x, y, z = self.cta.block
+        return f"CTA ({x}, {y}, {z}), {self.threads}"
 
     def view(self, number: int) -> View:
         """One of the program's buffers."""
@@ -111,7 +141,10 @@ class Strand:
         self._steps += 1
         self.t += 1.0
         if self._steps > self.engine.step_limit:
-            raise StepLimitError(f"a loop was not done after {self.engine.step_limit:,} turns")
+            raise StepLimitError(
+                f"a loop is not done after {self.engine.step_limit:,} turns; check its condition, or allow more: "
+                "trace.simulate(..., step_limit=)"
+            )
 
     def check(self, condition: Any, message: str) -> None:
         """``T.assert``."""
@@ -129,15 +162,33 @@ class Strand:
         """Threads among a mask."""
         return self.n if mask is True else int(np.count_nonzero(mask))
 
+    def load(self, number: int, cost: Cost) -> Load:
+        """Load a fragment from global memory; who uses it waits, ``await_load``."""
+        return Load(number, cost)
+
+    def await_load(self, number: int) -> None:
+        """Wait for the load of a fragment that comes to be used."""
+        self.t = max(self.t, self.cta.loads.get(number, 0.0))
+
+    def await_payload(self) -> None:
+        """Wait for a payload from global memory, whose load was issued when its record's clock was read."""
+        loaded = self.last_clock - self.clock_offset + self.engine.gpu.latencies.load
+        self.t = max(self.t, loaded + self.marker)
+
+    def exchange(self, operands: bool) -> None:
+        """The barrier between writing shared memory and reading it, which TileLang adds; and the fence for products."""
+        of, gpu = self.engine.gpu.latencies, self.engine.gpu
+        self.t += of.barrier + self.n / gpu.barrier_threads_per_cycle + (of.proxy_fence if operands else 0.0)
+
     def arrive(self, barrier: Mbarrier, mask: Mask, expected: int = 0, expecting: Mask = True) -> None:
         """The lanes of a mask arrive; ``expected`` bytes are announced by each of those ``expecting``."""
         threads = 0 if mask is False else self.count(mask)
-        self.engine.at(self.t, barrier.arrive, threads, expected * self.count(expecting) if expected else 0)
+        self.engine.at(self.t, self, barrier.arrive, threads, expected * self.count(expecting) if expected else 0)
 
     def arrive_after_copies(self, barrier: Mbarrier, mask: Mask) -> None:
         """The lanes arrive when their cp.async copies so far are done."""
         time = max([self.t, *self.open_copies, *self.groups])
-        self.engine.at(time, barrier.arrive, self.count(mask))
+        self.engine.at(time, self, barrier.arrive, self.count(mask))
 
     def tma(self, cost: Cost, barrier: Mbarrier, size: int, arrives: int, args: Any) -> CopyTma:
         """Start a TMA copy."""
@@ -172,7 +223,8 @@ class Strand:
 
     def named_arrive(self, name: int, expected: int, mask: Mask) -> None:
         """Come to a named barrier without waiting."""
-        self.engine.at(self.t, self.engine.arrive_without_waiting, self, Sync("cta", name, expected, self.count(mask)))
+        request = Sync("cta", name, expected, self.count(mask))
+        self.engine.at(self.t, self, self.engine.arrive_without_waiting, self, request)
 
     def sync_cluster(self) -> Sync:
         """Wait for all CTAs of the cluster."""
@@ -183,6 +235,4 @@ class Strand:
         return Sync("grid", 0, 0, self.n)
 
     def __str__(self) -> str:
-        x, y, z = self.cta.block
-        threads = f"threads {self.ids[0]}..{self.ids[-1]}"
-        return f"kernel {self.cta.name}, CTA ({x}, {y}, {z}), strand {self.index} ({threads})"
+        return f"kernel {self.cta.name}, {self.who}"

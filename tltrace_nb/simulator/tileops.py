@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from tltrace_nb.core.ir import Expr
+from tltrace_nb.core.ir import Expr, Stmt, op_name, walk
 from tltrace_nb.simulator.atomics import Atomics
 from tltrace_nb.simulator.barrierops import BARRIERS, BarrierOperators
 from tltrace_nb.simulator.costs import Unit
@@ -38,6 +38,7 @@ class TileOperators:
         self._w = writer
         self._barriers = BarrierOperators(writer)
         self.atomics = Atomics(writer)
+        self._written: set[Any] = set()
 
     def operator(self, name: str, call: Any, place: Place) -> None:
         """Write one operator."""
@@ -81,7 +82,20 @@ class TileOperators:
         if str(load.buffer.scope()) in LOCAL_SCOPES:
             raise w.unsupported(f"a tile operator on {load.buffer.name} of scope {load.buffer.scope()}", region)
         w.tally.take()
+        w.await_loads([load.buffer])
         return load.buffer, f"({w.buffer(load.buffer, region)}, ({starts}), ({sizes}))", extents
+
+    def wrote(self, buffer: Any) -> None:
+        """Threads wrote shared memory: before it is read, TileLang has them wait for each other."""
+        if str(buffer.scope()).startswith("shared"):
+            self._written.add(buffer.data)
+
+    def exchange(self, *buffers: Any, operands: bool = False) -> None:
+        """Let the threads wait for each other if one of these buffers was written since; ``operands`` of products."""
+        written = {b.data for b in buffers} & self._written
+        if written:
+            self._w.line(f"c.exchange({operands})")
+            self._written.clear()
 
     def together(self, place: Place, write: Callable[[], None]) -> None:
         """What all strands that come here do once, together."""
@@ -102,7 +116,9 @@ class TileOperators:
         w = self._w
         count = self.count(extents, place)
         sizes = f"{w.item_bytes(source)}, {w.item_bytes(target)}"
-        return f"c.copied({count}, {str(source.scope())!r}, {str(target.scope())!r}, {sizes}, {way!r})"
+        spread = w.spreads.get(source.data, w.spreads.get(target.data))
+        layout = "None" if spread is None else w.named(spread)
+        return f"c.copied({count}, {str(source.scope())!r}, {str(target.scope())!r}, {sizes}, {way!r}, {layout})"
 
     def count(self, extents: list[Expr], place: Place) -> str:
         """The text of the number of elements."""
@@ -134,6 +150,8 @@ class TileOperators:
             w.line(f"if {place.mask} is not False{elected}:")
             with w.indented():
                 w.line(f"yield c.tma({cost}, {barrier}, {size}, {arrives}, {args})")
+            if arrives:
+                w.arrives(notes["barrier"].buffer, place.strands)
             w.tally.take()
             return
         is_async = inward and (name == "async_copy" or int(notes.get("no_implicit_async_commit_wait", 0)))
@@ -147,7 +165,12 @@ class TileOperators:
             if args:
                 w.line(f"move{args}")
             way = "cp.async" if inward and w.gpu.latencies.cp_async else ""
-            w.line(f"yield {self._moved(source, target, extents, place, way)}")
+            cost = self._moved(source, target, extents, place, way)
+            self.exchange(source)
+            if not way:
+                self.wrote(target)
+            number = w.loaded(target) if scopes[0] == "global" else None
+            w.line(f"yield {cost}" if number is None else f"yield c.load({number}, {cost})")
 
         self.together(place, write)
         w.tally.take()
@@ -197,6 +220,7 @@ class TileOperators:
         waits = int(dict(call.annotations or {}).get("wg_wait", 0)) >= 0 and name == "gemm"
 
         def write() -> None:
+            self.exchange(a[0], b[0], operands=True)
             if w.needed(c[0]):
                 w.line(f"product({a[1]}, {b[1]}, {c[1]}, {left}, {right}, {clear})")
             price = f"c.product({m}, {n}, {k}, {dtype!r})"
@@ -247,17 +271,27 @@ class TileOperators:
                 done = f"move({to_box}, {from_box})"
         w.tally.take()
         work = self._work(name, source, target)
+        spread = w.spreads.get(source.data)
 
         def write() -> None:
             if w.needed(target):
                 w.line(done)
-            w.line(f"yield c.lanes({w.constant(work)}, {self.count(extents, place)})")
+            count = self.count(extents, place)
+            self.exchange(source)
+            self.wrote(target)
+            if name == "reduce" and spread is not None:
+                axis = int(call.args[3]) - len(extents) + spread.threads.ndim
+                w.line(f"yield c.reduced({count}, {axis}, {w.item_bytes(source)}, {w.named(spread)})")
+            elif work:
+                w.line(f"yield c.lanes({w.constant(work)}, {count})")
 
         self.together(place, write)
 
     def _work(self, name: str, source: Any, target: Any) -> dict[tuple[Unit, str], float]:
         """What one element costs."""
         w = self._w
+        if name in ("fill", "reducer_init") and str(target.scope()).startswith("local"):
+            return {}  # the compiler folds it into what comes next (measured: "clear" is no longer than a marker)
         work: dict[tuple[Unit, str], float] = {(Unit.CUDA, ""): 1.0}
         for buffer, way in ((source, "load"), (target, "store")):
             scope = str(buffer.scope())
@@ -300,3 +334,20 @@ OPERATORS: dict[str, str] = {
     ),
 }  # fmt: skip
 """Every tile operator that is known, by TileLang's name, and the method that writes it."""
+
+
+def loaded_fragments(body: Stmt) -> dict[Any, int]:
+    """The data of fragments that are copied from global memory, numbered: threads go on before such a load is done."""
+    found: dict[Any, int] = {}
+    for statement, _ in walk(body):
+        if op_name(statement) == "tl.tileop.copy":
+            source, target = (_buffer_of(arg) for arg in statement.value.args[:2])
+            scopes = [buffer is not None and str(buffer.scope()) for buffer in (source, target)]
+            if scopes == ["global", "local.fragment"]:
+                found.setdefault(target.data, len(found))
+    return found
+
+
+def _buffer_of(region: Any) -> Any:
+    load = region.args[0] if isinstance(region, tirx.Call) and str(region.op.name) == "tl.region" else region
+    return load.buffer if isinstance(load, tirx.BufferLoad) else None

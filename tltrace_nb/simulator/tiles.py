@@ -121,7 +121,7 @@ def accumulate(target: Box, value: Any, kind: str) -> None:
     view, starts, extents = target
     values = _matched(read(value), extents) if isinstance(value, tuple) else np.full(extents, value)
     combine = {"add": np.add, "max": np.maximum, "min": np.minimum}[kind]
-    write(target, combine(view.box(starts, extents), converted(values, view.a.dtype)))
+    write(target, combine(view.updated_box(starts, extents), converted(values, view.a.dtype)))
 
 
 def im2col(

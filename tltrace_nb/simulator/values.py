@@ -149,13 +149,13 @@ def sliced(view: View, mask: Mask, parts: tuple[tuple[int, int, int], ...], rank
 
     ``parts`` are (start, extent, axis of the loop variable or -1).
     """
-    whole_box = view.valid is None
+    whole_box = True
     key: list[Any] = []
     for (start, extent, where), n in zip(parts, view.a.shape, strict=True):
         if start < 0 or start + (extent if where >= 0 else 1) > n:
             whole_box = False
         key.append(start if where < 0 else slice(start, start + extent))
-    if not whole_box:
+    if not whole_box or (view.valid is not None and not view.valid[tuple(key)].all()):
         return view.gather(mask, *(_index(p, rank) for p in parts))
     return _oriented(view.a[tuple(key)], parts, rank)
 
@@ -214,6 +214,11 @@ def atomic(view: View, op: str, value: Any, mask: Mask, lanes: tuple[int, ...], 
     for i, n in zip(index, view.a.shape, strict=True):
         inside &= (i >= 0) & (i < n)
     value = np.broadcast_to(np.asarray(converted(value, view.a.dtype)), lanes)
+    if view.valid is not None:
+        where = tuple(i[inside] for i in index)
+        if op != "exch" and not view.zeroed:
+            view.check_written(True, where)
+        view.valid[where] = True
     if not returns:
         if inside.all():
             _UPDATES[op].at(view.a, index, value)

@@ -9,19 +9,22 @@ handed over as lists, not typed arrays, because an older Plotly in the front end
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
 from tltrace_nb.widget.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
-from tltrace_nb.widget.text import SIMULATED, badge, clean, hover_lines, loss_text, markup, payload_text
+from tltrace_nb.widget.text import SIMULATED, badge, hover_lines, loss_text, markup, merged_lines, payload_text
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
     from tltrace_nb.core.options import Ctas
+    from tltrace_nb.widget.merging import Strip
 
 FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 NO_EVENTS, NONE_SELECTED = "no events in this trace", "no events in this selection"
@@ -51,6 +54,9 @@ _TITLE_CHARS = 130
 _TOO_LOW = "rows too low for text on the bars: ctas= shows fewer, height= makes room"
 _TOP_LEFT = {"x": 0, "y": 1, "yanchor": "top", "pad": {"l": 20, "t": 12}}
 _LEGEND_LINE_PX = 20
+_ARROWS = "arrows (dag)"
+OTHER = "#8a8f96"
+"""Colour of the strip that several names share."""
 _ARROW, _LINE = "#5f6670", "#b4bac2"
 _CHAR_PX, _WIDTH_PX = 6.5, 800.0
 """For guessing whether an instant's text meets its neighbour: a character, and the lanes, in pixels."""
@@ -75,15 +81,16 @@ def figure(
 ) -> go.Figure:
     """Draw ``trace``.
 
-    Arguments: ``limit`` is the most events drawn; above it the first CTAs that fit are taken whole, and the title says
-    so. ``height`` is in pixels (default: by the number of rows, up to 900, or 1200 for a label on every lane).
-    ``title`` defaults to the kernel's name. ``time`` is ``"cycles"`` since each CTA's entry, ``"ns"`` since the first
-    CTA's entry, or ``"auto"``: cycles for one CTA, ns for several where they are known. ``events`` and ``ctas`` choose
-    what is drawn, as ``lanes.selected`` has it.
+    Arguments: ``limit`` is the most events drawn one by one; above it the first CTAs that fit are taken whole, and the
+    others merged into at most a quarter as many bars, a row per name; title and legend say so. ``height`` is in pixels
+    (default: by the number of rows, up to 900, or 1200 for a label on every lane). ``title`` defaults to the kernel's
+    name. ``time`` is ``"cycles"`` since each CTA's entry, ``"ns"`` since the first CTA's entry, or ``"auto"``: cycles
+    for one CTA, ns for several where they are known. ``events`` and ``ctas`` choose what is drawn, as
+    ``lanes.selected`` has it.
 
-    A drag zooms time alone. Clicking a name in the legend hides it, but not its arrows, which have an entry of their
-    own. Raises ``ValueError`` for another ``time``, for ``"ns"`` where the trace has no aligned time, for a ``limit``
-    below 1, and for a wrong selection.
+    A drag zooms time alone. Clicking a name in the legend hides it, with what was merged of it and with the arrows that
+    leave from it; the button over the legend hides all arrows. Raises ``ValueError`` for another ``time``, for ``"ns"``
+    where the trace has no aligned time, for a ``limit`` below 1, and for a wrong selection.
     """
     import plotly.graph_objects as go
 
@@ -119,6 +126,8 @@ def figure(
         xaxis=_time_axis(plan),
         yaxis=_lane_axis(plan, row_px),
     )
+    if len(plan.arrows):
+        drawing.update_layout(updatemenus=[_arrow_button([part.name == _ARROWS for part in drawing.data])])
     if trace.meta.device == "virtual":
         drawing.add_annotation(text=badge(trace.meta), **_BADGE)
     if plan.events.empty:
@@ -128,13 +137,14 @@ def figure(
 
 
 def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any]]:
-    """Per name a trace of bars, one of marks, or both; then one of arrows."""
+    """Per name up to four traces: bars, marks, merged bars, and the arrows from it; then the strip of other names."""
     colors = name_colors(trace.events["name"].unique())
     shown = plan.events
     begin, end = plan.extent
     px = _WIDTH_PX / max(end - begin, 1e-9)
     traces: list[dict[str, Any]] = []
-    for group, name in enumerate(sorted(shown["name"].unique())):
+    strips = {strip.name: (number, strip) for number, strip in enumerate(plan.merged.strips)}
+    for group, name in enumerate(sorted({*shown["name"].unique(), *filter(None, strips)})):
         mine = shown[shown["name"] == name]
         is_bar = (mine["kind"] == "range") & (mine["width"] > 0)
         parts = []
@@ -142,12 +152,47 @@ def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any
             parts.append(_bars(rows_of(mine[is_bar]), colors[name], "<br>" if row_px >= _TWO_LINES_PX else " · "))
         if not is_bar.all():
             parts.append(_marks(rows_of(mine[~is_bar]), colors[name], px, row_px))
+        label = clean(name)
+        if name in strips:
+            number, strip = strips[name]
+            parts.append(_strip(plan, number, strip, colors[name]))
+            label += f" ({strip.events:,} merged)"
         for i, part in enumerate(parts):
-            label = markup(clean(name))
-            traces.append({**part, "name": label, "legendgroup": str(group), "showlegend": i == 0})
-    if len(plan.arrows):
-        traces.append(_arrow_trace(plan.arrows))
+            traces.append({**part, "name": markup(label), "legendgroup": str(group), "showlegend": i == 0})
+        leaving = plan.arrows[plan.arrows["src_name"] == name]
+        if len(leaving):
+            traces.append({**_arrow_trace(leaving), "legendgroup": str(group), "showlegend": False})
+    if None in strips:
+        number, strip = strips[None]
+        traces.append({**_strip(plan, number, strip, OTHER), "name": f"{strip.label} ({strip.events:,} merged)"})
     return traces
+
+
+def _strip(plan: Layout, number: int, strip: Strip, color: str) -> dict[str, Any]:
+    """The merged bars of one strip; ``customdata`` holds the events and the cycles of each."""
+    rows = [row for row in rows_of(plan.merged.bars) if row["strip"] == number]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "base": [row["x"] for row in rows],
+        "x": [row["width"] for row in rows],
+        "y": [row["y"] for row in rows],
+        "width": _BAR,
+        "text": [f"× {row['count']:,}" for row in rows],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "constraintext": "inside",
+        "textangle": 0,
+        "insidetextfont": {"color": ink(color), "size": 12},
+        "hovertext": ["<br>".join(map(markup, merged_lines(row, strip, plan.unit))) for row in rows],
+        "hoverinfo": "text",
+        "customdata": [[row["count"], row["total"]] for row in rows],
+        "marker": {
+            "color": color,
+            "line": {"color": border(color), "width": 0.7},
+            "pattern": {"shape": ".", "fgcolor": border(color), "size": 6},
+        },
+    }
 
 
 def _bars(rows: list[dict[str, Any]], color: str, separator: str) -> dict[str, Any]:
@@ -205,14 +250,14 @@ def _marks(rows: list[dict[str, Any]], color: str, px: float, row_px: float) -> 
 
 
 def _arrow_trace(arrows: pd.DataFrame) -> dict[str, Any]:
-    """All arrows as one trace of line segments; the head is a marker that turns to its segment.
+    """Arrows as one trace of line segments; the head is a marker that turns to its segment.
 
     Arrows have no hover: their ends lie on bars, and would be nearer to the pointer than the bar.
     """
     rows = rows_of(arrows)
     return {
         "type": "scatter",
-        "name": "arrows (dag)",
+        "name": _ARROWS,
         "mode": "lines+markers",
         "x": [x for row in rows for x in (row["x0"], row["x1"], None)],
         "y": [y for row in rows for y in (row["y0"], row["y1"], None)],
@@ -226,6 +271,28 @@ def _arrow_trace(arrows: pd.DataFrame) -> dict[str, Any]:
             "opacity": 1,
             "line": {"color": "#ffffff", "width": 0.8},
         },
+    }
+
+
+def _arrow_button(arrows: list[bool]) -> dict[str, Any]:
+    """Shows and hides the traces of which ``arrows`` is true; stands over the legend."""
+    traces = [number for number, is_arrow in enumerate(arrows) if is_arrow]
+    button = {
+        "label": _ARROWS,
+        "method": "restyle",
+        "args": [{"visible": False}, traces],
+        "args2": [{"visible": True}, traces],
+    }
+    return {
+        "type": "buttons",
+        "buttons": [button],
+        "active": -1,
+        "x": 1.02,
+        "xanchor": "left",
+        "y": 1,
+        "yanchor": "bottom",
+        "font": {"size": 11},
+        "pad": {"b": 4},
     }
 
 
@@ -274,10 +341,10 @@ def _axis_title(plan: Layout) -> str:
 
 def _lane_axis(plan: Layout, row_px: float) -> dict[str, Any]:
     """Numeric, from the top down, with a label in the middle of a lane and a line between lanes."""
-    rows_per_lane = plan.rows / max(len(plan.lanes), 1)
+    rows_per_lane = plan.rows / max(len(plan.labelled), 1)
     step = max(1, round(_LABEL_PX / max(row_px * rows_per_lane, 0.01) + 0.49))  # labels must not overlap
-    labelled = plan.lanes[::step]
-    edges = [(a.bottom + b.top) / 2 for a, b in zip(plan.lanes, plan.lanes[1:], strict=False)]
+    labelled = plan.labelled[::step]
+    edges = [(a.bottom + b.top) / 2 for a, b in itertools.pairwise(plan.labelled)]
     return {
         "range": [plan.rows + 0.1, -0.1],
         "fixedrange": True,  # a drag zooms time alone

@@ -1,12 +1,14 @@
 """The timeline as one HTML file that works offline, weeks later, from ``file://``.
 
-In: a trace. Out: a file with plotly.js inside (4.8 MB), the figure, and a table of names; nothing is fetched, and a
-content security policy in the page forbids it. Where Plotly is not installed the file has a still picture instead. The
-page itself is ``page.html`` beside this module, its script ``page.js``.
+In: a trace. Out: a file with a table of names, the still picture, and what replaces it where scripts run: plotly.js and
+the figure, packed (base64 of gzip, 2 MB). Nothing is fetched, and a content security policy in the page forbids it. The
+page itself is ``page.html`` beside this module, its script ``page.js``, which unpacks what ``packed`` made.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
 import importlib.util
 import json
 from html import escape
@@ -15,13 +17,15 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from tltrace_nb.core.files import writing
 from tltrace_nb.core.summary import by_name, number
 from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING
 from tltrace_nb.widget.figure import CONFIG, figure
 from tltrace_nb.widget.lanes import of_ctas, selected
 from tltrace_nb.widget.svg import static_svg
-from tltrace_nb.widget.text import SIMULATED, badge, clean
+from tltrace_nb.widget.text import SIMULATED, badge
 
 if TYPE_CHECKING:
     import os
@@ -58,19 +62,18 @@ def write_html(
     heading = escape(clean(title or trace.meta.kernel, 200))
     label = escape(badge(trace.meta))
     sign = f' <span class="badge" title="{SIMULATED}">{label}</span>' if label else ""
-    scripts = _scripts(trace, shown, limit, time, height)
     page = Template(_resource("page.html")).substitute(
         title=heading,
         heading=heading + sign,
         facts="".join(f"<div><dt>{key}</dt><dd>{escape(fact)}</dd></div>" for key, fact in facts(trace, shown).items()),
         table=table_html(shown, TABLE_ROWS),
-        still="" if scripts else static_svg(trace, time=time, events=shown, limit=limit),
-        scripts=scripts,
+        still=static_svg(trace, time=time, events=shown, limit=limit, title=""),
+        scripts=_scripts(trace, shown, limit, time, height),
         warning=WARNING,
     )
-    target = Path(path)
-    target.write_text(page, encoding="utf-8")
-    return target
+    with writing(path) as file:
+        file.write(page.encode())
+    return Path(path)
 
 
 def _scripts(trace: TraceLike, events: pd.DataFrame, limit: int, time: Time, height: int | None) -> str:
@@ -80,13 +83,15 @@ def _scripts(trace: TraceLike, events: pd.DataFrame, limit: int, time: Time, hei
     from plotly.offline import get_plotlyjs
 
     drawing = figure(trace, limit=limit, time=time, events=events, height=height, title="")
-    return (
-        f"<script>{get_plotlyjs()}</script>\n"
-        # Plotly makes its strings fit for a script element.
-        f'<script type="application/json" id="figure">{drawing.to_json()}</script>\n'
-        f'<script type="application/json" id="config">{json.dumps(CONFIG)}</script>\n'
-        f"<script>{_resource('page.js')}</script>"
-    )
+    parts = {"plotly": get_plotlyjs(), "figure": drawing.to_json(), "config": json.dumps(CONFIG)}
+    data = (packed(name, text.encode()) for name, text in parts.items())
+    return "\n".join((*data, f"<script>{_resource('page.js')}</script>"))
+
+
+def packed(name: str, data: bytes) -> str:
+    """``data`` as an element that ``unpack(name)`` of ``page.js`` reads: base64, which no markup can break, of gzip."""
+    text = base64.b64encode(gzip.compress(data, mtime=0)).decode()
+    return f'<script type="application/gzip" id="{name}">{text}</script>'
 
 
 def _resource(name: str) -> str:

@@ -15,7 +15,9 @@ import pandas as pd
 
 from tltrace_nb.core.columns import EVENTS
 from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.widget.text import clean, numbers, word
+from tltrace_nb.core.words import clean
+from tltrace_nb.widget.merging import Merged, Strip, merge
+from tltrace_nb.widget.text import numbers, word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +32,16 @@ LANE_GAP = 0.25
 CTA_GAP = 0.5
 """Further space between two CTAs, in rows."""
 
+STRIPS_GAP = 1.0
+"""Space between the lanes and the merged events, in rows."""
+MERGED_SHARE = 4
+"""For so many events drawn one by one, one bar of merged events may be drawn."""
+
 OTHERS = "; ctas= or limit= shows others"
 """Follows a note on what was left out."""
 
+_MERGED = ["name", "start", "duration", "start_ns", "duration_ns", "payload"]
+"""The columns that merging needs."""
 _TRACK = ["cta", "thread", "lane"]
 _IDENTITY = ["cta", "thread", "start"]
 """Columns by which a row is known again."""
@@ -91,7 +100,7 @@ class Layout:
     ``events`` are the rows to draw, with four columns added: ``x`` and ``width`` (in ``unit``), ``y`` (the middle of
     the event's row, in rows from the top), and ``room`` (from ``x`` to the next event on that row, or infinite).
     ``arrows`` has ``x0, y0, x1, y1, src_name, dst_name``. ``note`` says in words what was left out, and is empty when
-    nothing was. ``rows`` is the height of the whole picture.
+    nothing was. ``merged`` are the events for which ``events`` has no room. ``rows`` is the height of it all.
     """
 
     events: pd.DataFrame
@@ -100,38 +109,47 @@ class Layout:
     rows: float
     unit: Literal["cycles", "ns"]
     note: str
+    merged: Merged
+
+    @property
+    def labelled(self) -> tuple[Lane | Strip, ...]:
+        """What has a label in the margin, from the top."""
+        return (*self.lanes, *self.merged.strips)
 
     @property
     def extent(self) -> tuple[float, float]:
-        """The least and the greatest x of all events; (0, 1) when there are none."""
+        """The least and the greatest x of all that is drawn; (0, 1) when there is nothing."""
         if self.events.empty:
             return 0.0, 1.0
-        return float(self.events["x"].min()), float((self.events["x"] + self.events["width"]).max())
+        drawn = [frame for frame in (self.events, self.merged.bars) if len(frame)]
+        ends = [float((frame["x"] + frame["width"]).max()) for frame in drawn]
+        return min(float(frame["x"].min()) for frame in drawn), max(ends)
 
 
 def layout(trace: TraceLike, *, limit: int, time: Time = "auto", events: pd.DataFrame | None = None) -> Layout:
-    """Lay out at most ``limit`` events of ``trace``, or of ``events``, a selection of its rows.
+    """Lay out at most ``limit`` events of ``trace``, or of ``events``, a selection of its rows, and merge the others.
 
     ``time="auto"`` counts cycles from the CTA's entry when one CTA is shown, else nanoseconds from the launch's start
     where they are known. Raises ``ValueError`` for another ``time``, for ``"ns"`` where the trace has no aligned time,
     and for a ``limit`` below 1.
     """
     check(limit, time)
-    shown, note = choose(trace.events if events is None else events, limit)
-    unit = _unit(shown, time)
-    shown = shown.assign(
-        x=shown["start" if unit == "cycles" else "start_ns"].to_numpy(),
-        width=np.maximum(shown["duration" if unit == "cycles" else "duration_ns"].fillna(0).to_numpy(), 0),
-    )
+    wanted = trace.events if events is None else events
+    unit = _unit(wanted, time)
+    shown, note = choose(wanted, limit)
+    rest = wanted.loc[~wanted.index.isin(shown.index), _MERGED] if note else wanted[:0]
+    shown, rest = _placed(shown, unit), _placed(rest, unit)
     lanes, y = _stack(shown)
+    merged = merge(rest, max(limit // MERGED_SHARE, 1), lanes[-1].bottom + STRIPS_GAP if lanes else 0.0)
     shown = shown.assign(y=y)
     following = shown.sort_values("x", kind="stable").groupby("y")["x"].shift(-1)
     shown = shown.assign(room=(following - shown["x"]).fillna(np.inf))
     arrows, hidden = _arrows(shown, trace.flows)
+    note = ", ".join(filter(None, (note, merged.note)))
     if note and hidden:
-        note += f" · {hidden:,} arrows lead to events not shown"
-    rows = lanes[-1].bottom if lanes else 0.0
-    return Layout(shown, lanes, arrows, rows, unit, note)
+        note += f" · {hidden:,} arrows lead to events not shown one by one"
+    rows = max([lane.bottom for lane in lanes] + [strip.bottom for strip in merged.strips], default=0.0)
+    return Layout(shown, lanes, arrows, rows, unit, note, merged)
 
 
 def selected(trace: TraceLike, events: pd.DataFrame | None = None, ctas: Ctas | None = None) -> pd.DataFrame:
@@ -225,6 +243,12 @@ def sub_rows(start: Sequence[int], end: Sequence[int], parent: Sequence[int]) ->
     return rows
 
 
+def _placed(events: pd.DataFrame, unit: str) -> pd.DataFrame:
+    """``events`` with ``x`` and ``width`` in ``unit``."""
+    start, duration = ("start", "duration") if unit == "cycles" else ("start_ns", "duration_ns")
+    return events.assign(x=events[start].to_numpy(), width=np.maximum(events[duration].fillna(0).to_numpy(), 0))
+
+
 def _unit(events: pd.DataFrame, time: Time) -> Literal["cycles", "ns"]:
     known = not events["start_ns"].isna().any()
     if time == "ns" and not known:
@@ -241,7 +265,7 @@ def _stack(events: pd.DataFrame) -> tuple[tuple[Lane, ...], npt.NDArray[np.float
     top = 0.0
     for position in events.groupby(_TRACK, observed=True, sort=True).indices.values():
         track = events.iloc[position]
-        cta, thread, lane = track[_TRACK].iloc[0]
+        cta, thread, lane = (track[key].iloc[0] for key in _TRACK)
         labels = {label: i for i, label in enumerate(track.index)}
         parent = [-1 if pd.isna(p) else labels.get(p, -1) for p in track["parent"]]
         rows = sub_rows(track["start"].to_list(), track["end"].to_list(), parent)

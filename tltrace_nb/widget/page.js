@@ -1,6 +1,10 @@
-// Draws the figure that the page carries and follows the reader's light or dark preference.
+// Unpacks what the page carries, draws it in the place of the still picture, and follows the reader's light or dark
+// preference. Where something of it fails, the still picture stays and the reason is written under it.
 "use strict";
-const [figure, config] = ["figure", "config"].map((id) => JSON.parse(document.getElementById(id).textContent));
+async function unpack(name) {
+  const bytes = Uint8Array.from(atob(document.getElementById(name).textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
 const dark = matchMedia("(prefers-color-scheme: dark)");
 function theme() {
   const style = getComputedStyle(document.documentElement);
@@ -13,10 +17,22 @@ function theme() {
     "hoverlabel.bordercolor": color("--soft"),
   };
 }
-Plotly.newPlot("timeline", figure.data, figure.layout, config)
-  .then((view) => {
-    const repaint = () => Plotly.relayout(view, theme());
-    dark.addEventListener("change", repaint);
-    return repaint();
-  })
-  .then((view) => view.setAttribute("data-ready", ""));
+async function draw() {
+  const engine = document.createElement("script");
+  engine.textContent = await unpack("plotly");
+  document.head.append(engine);
+  const [figure, config] = await Promise.all(["figure", "config"].map(async (name) => JSON.parse(await unpack(name))));
+  const place = document.getElementById("timeline");
+  place.replaceChildren();
+  const view = await Plotly.newPlot(place, figure.data, figure.layout, config);
+  const repaint = () => Plotly.relayout(view, theme());
+  dark.addEventListener("change", repaint);
+  await repaint();
+  view.setAttribute("data-ready", "");
+}
+draw().catch((error) => {
+  const note = document.createElement("p");
+  note.className = "note";
+  note.textContent = `This is a still picture: the interactive one could not be drawn (${error}).`;
+  document.getElementById("timeline").after(note);
+});

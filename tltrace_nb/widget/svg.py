@@ -1,21 +1,26 @@
-"""The timeline as a still picture: small SVG without script, for views that run nothing (nbconvert, mail, Colab).
+"""The timeline as a still picture: SVG without script.
 
-In: a trace. Out: an ``<svg>`` element as text, below 50 kB whatever the trace holds. Colours are attributes, and the
-ground is painted, because such views strip style sheets.
+In: a trace. Out: an ``<svg>`` element as text; for views that run nothing (nbconvert, mail, Colab) one of at most 50 kB
+whatever the trace holds. Colours are attributes, and the ground is painted, because such views strip style sheets.
 """
 
 from __future__ import annotations
 
+import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
-from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED
+from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED, OTHER
 from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, of_ctas, rows_of
-from tltrace_nb.widget.text import SIMULATED, badge, clean, hover_lines, loss_text, payload_text
+from tltrace_nb.widget.text import SIMULATED, badge, hover_lines, loss_text, merged_lines, payload_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from tltrace_nb.widget.merging import Strip
 
 MOST_EVENTS = 240
 MOST_BYTES = 50_000
@@ -23,6 +28,8 @@ MOST_BYTES = 50_000
 _ROW, _BAR = 30.0, 27.0
 _MARGIN_LEFT, _MARGIN_RIGHT, _AXIS = 236.0, 12.0, 24.0
 _TYPE = 'font-family="system-ui,sans-serif" font-size="11" fill="#222222"'
+_KEY, _KEYS = 18.0, 24
+"""Height of a line of the legend, and the most names in it."""
 _CHAR = 6.3
 """Width of an average character of 11 px text, for deciding what fits."""
 
@@ -36,28 +43,42 @@ def static_svg(
     title: str | None = None,
     limit: int = MOST_EVENTS,
 ) -> str:
-    """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
-
-    At most ``limit`` events are drawn, 240 whatever it is, and fewer where their names are long; the picture says
-    which. Hovering an event shows its details where the viewer shows ``<title>``. ``time`` and ``title`` are those of
-    ``figure``, ``events`` is a selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time``.
-    """
+    """A picture as ``svg`` draws it, of at most 240 events whatever ``limit`` is, and fewer where names are long."""
     limit = min(limit, MOST_EVENTS)
-    heading = trace.meta.kernel if title is None else title
-    shown = trace.events if events is None else events
     while True:
-        plan = layout(trace, limit=limit, time=time, events=shown)
-        text = _draw(trace, plan, width, _heading(trace, plan, shown, heading))
+        text = svg(trace, width, time=time, events=events, title=title, limit=limit)
         if len(text.encode()) <= MOST_BYTES or limit == 1:
             return text
         limit = max(1, limit * 2 // 3)
 
 
+def svg(
+    trace: TraceLike,
+    width: int,
+    *,
+    time: Time = "auto",
+    events: pd.DataFrame | None = None,
+    title: str | None = None,
+    limit: int = LIMIT,
+) -> str:
+    """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
+
+    At most ``limit`` events are drawn one by one, the others merged; the picture says which. Hovering an event shows
+    its details where the viewer shows ``<title>``. ``time`` and ``title`` are those of ``figure``, ``events`` is a
+    selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time`` and for a ``limit`` below 1.
+    """
+    shown = trace.events if events is None else events
+    plan = layout(trace, limit=limit, time=time, events=shown)
+    return _draw(trace, plan, width, _heading(trace, plan, shown, trace.meta.kernel if title is None else title, width))
+
+
 def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str]]) -> str:
     """The picture; ``lines`` stand over the lanes, each with its attributes."""
     top = 20.0 + 17.0 * len(lines)
-    height = top + max(plan.rows, 1.0) * _ROW + _AXIS
     colors = name_colors(trace.events["name"].unique())
+    foot = top + max(plan.rows, 1.0) * _ROW + _AXIS
+    legend = _legend(plan, colors, width, foot + 6)
+    height = foot + _KEY * len(legend)
     begin, end = plan.extent
     scale = (width - _MARGIN_LEFT - _MARGIN_RIGHT) / max(end - begin, 1e-9)
 
@@ -76,7 +97,7 @@ def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str
     ]
     for i, (text, style) in enumerate(lines):
         parts.append(f'<text x="8" y="{20 + 17 * i}" {style}>{escape(text)}</text>')
-    for lane in plan.lanes:
+    for lane in plan.labelled:
         middle = row((lane.top + lane.bottom) / 2) + 4
         parts.append(f'<path d="M8 {row(lane.top) - 2:.1f}H{width - 8}" stroke="#e3e6ea"/>')
         label = escape(clean(lane.label, 36))
@@ -87,15 +108,44 @@ def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str
     parts += (
         _arrow(at(arrow["x0"]), row(arrow["y0"]), at(arrow["x1"]), row(arrow["y1"])) for arrow in rows_of(plan.arrows)
     )
+    for bar in rows_of(plan.merged.bars):
+        strip = plan.merged.strips[bar["strip"]]
+        color = colors.get(strip.name or "", OTHER)
+        parts.append(_merged(bar, strip, color, at(bar["x"]), row(bar["y"]), bar["width"] * scale, plan.unit))
     if plan.lanes:
-        bottom = f'y="{height - 8:.0f}" fill="#666666"'
+        bottom = f'y="{foot - 8:.0f}" fill="#666666"'
         parts.append(f'<text x="{_MARGIN_LEFT:.0f}" {bottom}>{begin:,.0f}</text>')
         parts.append(f'<text x="{width - 12}" {bottom} {right_aligned}>{end:,.0f} {plan.unit}</text>')
-    return "".join((*parts, "</svg>"))
+    return "".join((*parts, *legend, "</svg>"))
 
 
-def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str) -> list[tuple[str, str]]:
-    """The lines over the lanes, each with its attributes."""
+def _legend(plan: Layout, colors: dict[str, str], width: int, top: float) -> list[str]:
+    """The colours of the names, a line of SVG each, the commonest names first."""
+    counts = plan.events["name"].value_counts()
+    names = dict.fromkeys(
+        [str(name) for name, size in counts.items() if size]
+        + [s.name for s in plan.merged.strips if s.name is not None]
+    )
+    lines: list[str] = []
+    x = 0.0
+    for name in list(names)[:_KEYS]:
+        label = clean(name, 24)
+        step = len(label) * _CHAR + 32
+        if not lines or x + step > width - _MARGIN_RIGHT:
+            lines.append("")
+            x = 8.0
+        y = top + _KEY * (len(lines) - 1)
+        lines[-1] += f'<rect x="{x:.0f}" y="{y:.0f}" width="10" height="10" fill="{colors[name]}"/>'
+        lines[-1] += f'<text x="{x + 15:.0f}" y="{y + 9:.0f}">{escape(label)}</text>'
+        x += step
+    if len(names) > _KEYS:
+        y = top + _KEY * len(lines)
+        lines.append(f'<text x="8" y="{y + 9:.0f}" fill="#666666">and {len(names) - _KEYS:,} more names</text>')
+    return lines
+
+
+def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str, width: int) -> list[tuple[str, str]]:
+    """The lines over the lanes, broken to the width, each with its attributes."""
     warn = f'fill="{WARNING}"'
     lines = [
         (clean(title, 80) if title else "", 'font-size="14" font-weight="bold"'),
@@ -104,7 +154,7 @@ def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str) ->
         (loss_text(of_ctas(trace.losses, trace, shown)), warn),
         ((NO_EVENTS if trace.events.empty else NONE_SELECTED) if shown.empty else "", 'fill="#666666"'),
     ]
-    return [(text, style) for text, style in lines if text]
+    return [(part, style) for text, style in lines for part in textwrap.wrap(text, int(width / _CHAR))]
 
 
 def _event(event: dict[str, Any], color: str, x: float, y: float, scale: float) -> str:
@@ -121,13 +171,24 @@ def _event(event: dict[str, Any], color: str, x: float, y: float, scale: float) 
     bar = f'<rect x="{x:.1f}" y="{y - _BAR / 2:.1f}" width="{max(width, 1):.1f}" height="{_BAR:.0f}" {paint}{rim}/>'
     lines = [line for line in (clean(event["name"]), payload) if line]
     fitting = [line for line in lines if len(line) * _CHAR + 4 <= width]
+    middle = y + 4 - 11.5 * (len(fitting) - 1) / 2
     words = "".join(
-        f'<text x="{x + width / 2:.1f}" y="{y + 4 + 11.5 * (i - (len(lines) - 1) / 2):.1f}">{escape(line)}</text>'
-        for i, line in enumerate(lines)
-        if line in fitting
+        f'<text x="{x + width / 2:.1f}" y="{middle + 11.5 * i:.1f}">{escape(line)}</text>'
+        for i, line in enumerate(fitting)
     )
     ink_of = f' text-anchor="middle" fill="{ink(color)}"' if words else ""
     return f"<g{ink_of}>{bar}{words}{beside}{tip}</g>"
+
+
+def _merged(bar: dict[str, Any], strip: Strip, color: str, x: float, y: float, width: float, unit: str) -> str:
+    """A bar of merged events, paler and lower than one of a single event."""
+    tip = escape(clean(chr(10).join(merged_lines(bar, strip, unit)), 160))
+    number = f"× {bar['count']:,}"
+    place = f'x="{x + width / 2:.1f}" y="{y + 4:.1f}" text-anchor="middle"'
+    words = f"<text {place}>{number}</text>" if len(number) * _CHAR + 4 <= width else ""
+    paint = f'fill="{color}" fill-opacity="0.45" stroke="{border(color)}" stroke-dasharray="1 1"'
+    box = f'x="{x:.1f}" y="{y - _BAR / 3:.1f}" width="{max(width, 1):.1f}" height="{_BAR * 2 / 3:.0f}"'
+    return f"<g><rect {box} {paint}/>{words}<title>{tip}</title></g>"
 
 
 def _arrow(x0: float, y0: float, x1: float, y1: float) -> str:

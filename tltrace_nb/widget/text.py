@@ -13,21 +13,20 @@ import numpy as np
 import pandas as pd
 
 from tltrace_nb.core.summary import count, losses
+from tltrace_nb.core.words import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tltrace_nb.widget.lanes import MetaLike
+    from tltrace_nb.widget.merging import Strip
 
-NAME_CHARS = 40
-"""Longest name on a bar or in a legend; a longer one is elided."""
 HOVER_CHARS = 200
 """Longest name or source line in a hover text."""
 _INTEGERS = 2**33
 """Floats below it that are whole are written as integers."""
 
 SIMULATED = "simulated times, not measured"
-_KEPT = {"\u200d"}  # joins emoji; not "printable", yet harmless
 
 
 def badge(meta: MetaLike) -> str:
@@ -35,15 +34,6 @@ def badge(meta: MetaLike) -> str:
     if meta.device != "virtual":
         return ""
     return f"virtual GPU ({clean(meta.gpu, 40)})" if meta.gpu else "virtual GPU"
-
-
-def clean(text: str, chars: int = NAME_CHARS) -> str:
-    """``text`` on one line, without control characters or lone surrogates, elided after ``chars`` characters."""
-    head = " ".join(text[: 4 * chars].split())
-    head = "".join(c if c.isprintable() or c in _KEPT else "\ufffd" for c in head)
-    if len(head) > chars or len(text) > 4 * chars:
-        head = head[: chars - 1] + "…"
-    return head or "(unnamed)"
 
 
 def markup(text: str) -> str:
@@ -122,6 +112,18 @@ def hover_lines(event: dict[str, Any]) -> list[str]:
         f"CTA {event['cta']} {block} · SM {event['sm']}",
         " · ".join(track),
         clean(event["source"], HOVER_CHARS) if word(event["source"]) else "",
+    ]
+    return [line for line in lines if line]
+
+
+def merged_lines(bar: dict[str, Any], strip: Strip, unit: str) -> list[str]:
+    """All that is known of one bar of merged events, a line each; the first line is the name."""
+    lines = [
+        clean(strip.name, HOVER_CHARS) if strip.name is not None else strip.label,
+        f"{count(bar['count'], 'event')} merged, {count(bar['total'], 'cycle')} in total",
+        f"payload {bar['payload']}" if bar["payload"] else "",
+        f"from {bar['x']:,.0f} to {bar['x'] + bar['width']:,.0f} {unit}",
+        strip.shared,
     ]
     return [line for line in lines if line]
 

@@ -1,0 +1,85 @@
+"""How fast the virtual GPU runs on this machine, and how much memory it takes beside the tensors.
+
+    python benchmarks/virtual_speed.py
+
+Needs no GPU. A pipelined GEMM of 1,024³ halves (tiles of 128×128×32), computed and with ``functional=False``, and an
+elementwise kernel of 4,096 CTAs: the best of three runs, scheduling included, and the peak of the memory,
+inputs, outputs and slots included.
+"""
+
+import time
+import tracemalloc
+
+import tilelang.language as T
+import torch
+
+from tltrace_nb import trace
+from tltrace_nb.simulator.run import compile_virtual
+
+REPEATS = 3
+
+
+def gemm(size: int = 1024, tile: int = 128, depth: int = 32) -> object:
+    """A pipelined GEMM of halves."""
+
+    @T.prim_func
+    def matmul(
+        A: T.Tensor((size, size), "float16"), B: T.Tensor((size, size), "float16"), C: T.Tensor((size, size), "float16")
+    ):
+        with T.Kernel(size // tile, size // tile, threads=128) as (bx, by):
+            A_shared = T.alloc_shared((tile, depth), "float16")
+            B_shared = T.alloc_shared((depth, tile), "float16")
+            C_local = T.alloc_fragment((tile, tile), "float32")
+            T.clear(C_local)
+            for k in T.Pipelined(size // depth, num_stages=3):
+                T.copy(A[by * tile, k * depth], A_shared)
+                T.copy(B[k * depth, bx * tile], B_shared)
+                with trace.range("mma", payload=k):
+                    T.gemm(A_shared, B_shared, C_local)
+            T.copy(C_local, C[by * tile, bx * tile])
+
+    return matmul
+
+
+def elementwise(ctas: int = 4096, block: int = 1024) -> object:
+    """Eight elements a thread."""
+    n = ctas * block
+
+    @T.prim_func
+    def scale(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(ctas, threads=128) as bx, trace.range("scale", payload=bx):
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] * 2.0
+
+    return scale
+
+
+def measure(what: str, kernel: object, *inputs: torch.Tensor, output: int, functional: bool = True) -> None:
+    """Print the best time of a run with its scheduling, and its peak of memory over the size of the tensors."""
+    tensors = sum(t.numel() * t.element_size() for t in inputs) + output
+    best = float("inf")
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        trace.simulate(kernel, *inputs, functional=functional)
+        best = min(best, time.perf_counter() - start)
+    ready = compile_virtual(kernel, functional=functional)
+    tracemalloc.start()
+    ready.run(inputs)
+    peak = tracemalloc.get_traced_memory()[1] + tensors - output  # the inputs were there before
+    tracemalloc.stop()
+    print(f"{what:36} {best:6.2f} s, memory {peak / tensors:4.1f} × the tensors' {tensors / 2**20:.0f} MiB")
+
+
+def main() -> None:
+    """Measure all three."""
+    a, b = (torch.randn(1024, 1024).half() for _ in range(2))
+    small = torch.zeros(256, 256).half()
+    trace.simulate(gemm(256), small, small)  # what only the first run of a process does
+    measure("GEMM 1,024³, functional", gemm(), a, b, output=a.numel() * 2)
+    measure("GEMM 1,024³, functional=False", gemm(), a, b, output=a.numel() * 2, functional=False)
+    x = torch.randn(4096 * 1024)
+    measure("elementwise, 4,096 CTAs", elementwise(), x, output=x.numel() * 4)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""Text from a kernel, made fit for a line of a report or a label.
+
+In: any string. Out: a short one without surprises.
+"""
+
+from __future__ import annotations
+
+NAME_CHARS = 40
+"""Longest name on a bar or in a legend; a longer one is elided."""
+
+_KEPT = {"\u200d"}  # joins emoji; not "printable", yet harmless
+
+
+def clean(text: str, chars: int = NAME_CHARS) -> str:
+    """``text`` on one line, without control characters or lone surrogates, elided after ``chars`` characters."""
+    head = " ".join(text[: 4 * chars].split())
+    head = "".join(c if c.isprintable() or c in _KEPT else "\ufffd" for c in head)
+    if len(head) > chars or len(text) > 4 * chars:
+        head = head[: chars - 1] + "…"
+    return head or "(unnamed)"

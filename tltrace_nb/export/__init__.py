@@ -1,0 +1,1 @@
+"""Traces as files that other tools read: Perfetto, Chrome's trace events, Parquet, pictures."""

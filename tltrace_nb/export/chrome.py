@@ -1,0 +1,109 @@
+"""A trace as Chrome's JSON trace events, for chrome://tracing, ui.perfetto.dev and scripts.
+
+In: a trace. Out: a JSON file, written event by event. An SM is a process, a sub-track a thread of it; a range is a pair
+of ``B`` and ``E``, an instant an ``i``, an arrow of ``trace.dag`` a pair of ``s`` and ``f``. The format is described at
+https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU ("Trace Event Format").
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tltrace_nb.core.files import writing
+from tltrace_nb.export.facts import facts, loss_rows, utf8
+from tltrace_nb.export.steps import Phase, Timeline, arrows, payloads, same, sm_label, timeline, unit_fact
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from tltrace_nb.core.trace import Trace
+
+SUFFIX = ".json"
+
+_LETTERS = {Phase.BEGIN: "B", Phase.END: "E", Phase.INSTANT: "i"}
+_WAYS = ((Phase.END, Phase.BEGIN), (Phase.BEGIN, Phase.BEGIN), (Phase.BEGIN, Phase.END))
+"""Where an arrow may leave and arrive: from end to begin, unless the destination begins too early."""
+
+
+def write_chrome(trace: Trace, path: str | os.PathLike[str]) -> Path:
+    """Write ``trace`` to ``path``, packed with gzip where it ends in ``.gz``, and return the path.
+
+    Times are µs with three decimals from the first CTA's entry, or cycles / 1000 where no clock was measured; the file
+    says which. JSON has no NaN and no infinities, so such payloads are the strings ``"NaN"``, ``"Infinity"`` and
+    ``"-Infinity"``. Raises ``OSError`` where the file cannot be written.
+    """
+    plan = timeline(trace)
+    head = {"displayTimeUnit": "ns", "otherData": facts(trace) | unit_fact(plan), "losses": list(loss_rows(trace))}
+    with writing(path) as file:
+        file.write((json.dumps(head)[:-1] + ',\n"traceEvents": [').encode())
+        for number, line in enumerate(_lines(trace, plan)):
+            file.write((",\n" if number else "\n").encode() + line.encode())
+        file.write(b"\n]}\n")
+    return Path(path)
+
+
+def _lines(trace: Trace, plan: Timeline) -> Iterator[str]:
+    """One JSON object per line: the names of processes and threads, then the events."""
+    events = trace.events
+    processes = {sm: number for number, sm in enumerate(sorted({track.sm for track in plan.tracks}), 1)}
+    for sm, process in processes.items():
+        yield _named("process_name", process, 0, "name", sm_label(sm))
+        yield _named("process_sort_index", process, 0, "sort_index", process)
+    where = []
+    for thread, place in enumerate(plan.tracks, 1):
+        process = processes[place.sm]
+        yield _named("thread_name", process, thread, "name", f"CTA {place.cta} · {place.label}")
+        yield _named("thread_sort_index", process, thread, "sort_index", thread)
+        where.append(f'"pid":{process},"tid":{thread}')
+    names = [json.dumps(utf8(name)) for name in events["name"].cat.categories]
+    sources = [json.dumps(utf8(source)) for source in events["source"].cat.categories] + ['""']  # -1: none
+    code, source = events["name"].cat.codes.tolist(), events["source"].cat.codes.tolist()
+    start, duration, truncated = (events[column].tolist() for column in ("start", "duration", "truncated"))
+    values = payloads(trace)
+    flows = _flows(trace, plan)
+    for track, phase, row, time in plan.steps():
+        # An arrow belongs to the slice that is open where it stands: it follows a begin, and precedes an end.
+        at = f'"ts":{time // 1000}.{time % 1000:03d},{where[track]}'
+        if phase == Phase.END:
+            yield from (f"{{{flow},{at}}}" for flow in flows.get((row, phase), ()))
+            yield f'{{"ph":"E",{at}}}'
+            continue
+        begin, end = values[row]
+        told = f'"start_cycles":{start[row]},"source":{sources[source[row]]}'
+        if begin is not None:
+            told += f',"payload":{_json(begin)}'
+        if phase == Phase.BEGIN:
+            told += f',"duration_cycles":{duration[row]}'
+            if end is not None and not same(begin, end):
+                told += f',"payload_end":{_json(end)}'
+        if truncated[row]:
+            told += ',"truncated":true'
+        scope = ',"s":"t"' if phase == Phase.INSTANT else ""
+        yield f'{{"ph":"{_LETTERS[Phase(phase)]}"{scope},"name":{names[code[row]]},{at},"args":{{{told}}}}}'
+        yield from (f"{{{flow},{at}}}" for flow in flows.get((row, phase), ()))
+
+
+def _named(kind: str, process: int, thread: int, key: str, value: str | int) -> str:
+    return json.dumps({"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {key: value}})
+
+
+def _json(value: Any) -> str:
+    """A payload as JSON; what is no JSON number as a string."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
+    return json.dumps(value)
+
+
+def _flows(trace: Trace, plan: Timeline) -> dict[tuple[int, int], list[str]]:
+    """The beginnings and ends of arrows, without their place, by (row, phase)."""
+    found: dict[tuple[int, int], list[str]] = defaultdict(list)
+    pairs = zip(trace.flows["src"].tolist(), trace.flows["dst"].tolist(), arrows(trace, plan, _WAYS), strict=True)
+    for number, (src, dst, (leave, arrive)) in enumerate(pairs, 1):
+        found[src, leave].append(f'"ph":"s","cat":"dag","name":"dag","id":{number}')
+        found[dst, arrive].append(f'"ph":"f","bp":"e","cat":"dag","name":"dag","id":{number}')
+    return found

@@ -1,0 +1,97 @@
+"""The still picture of a trace as a file: SVG, or PNG by resvg.
+
+In: a trace. Out: a file with the lanes, names and payloads of the figure. PNG needs resvg_py.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tltrace_nb.core.errors import TraceError
+from tltrace_nb.core.files import writing
+from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.widget.lanes import selected
+from tltrace_nb.widget.svg import svg
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+
+    from tltrace_nb.core.options import Ctas
+    from tltrace_nb.widget.lanes import Time, TraceLike
+
+SVG_SUFFIX, PNG_SUFFIX = ".svg", ".png"
+
+LEAST_WIDTH = 400
+"""Pixels; the lanes' names take 240 of them."""
+ZOOM = 2.0
+"""Pixels of a PNG for each of the SVG's, for screens of high density."""
+MOST_PIXELS = 40_000_000
+"""A PNG has no more: 160 MB while it is drawn."""
+_PROBE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text y="9">x</text></svg>'
+
+
+def write_svg(
+    trace: TraceLike,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    ctas: Ctas | None = None,
+    events: pd.DataFrame | None = None,
+    limit: int = LIMIT,
+    time: Time = "auto",
+    width: int = 1200,
+) -> Path:
+    """Write the picture as SVG and return the path; options and errors as ``Trace.to_svg``."""
+    text = _drawn(trace, title, ctas, events, limit, time, width)
+    with writing(path) as file:
+        file.write(text.encode())
+    return Path(path)
+
+
+def write_png(
+    trace: TraceLike,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    ctas: Ctas | None = None,
+    events: pd.DataFrame | None = None,
+    limit: int = LIMIT,
+    time: Time = "auto",
+    width: int = 1200,
+) -> Path:
+    """Write the picture as PNG and return the path; options and errors as ``Trace.to_png``."""
+    try:
+        import resvg_py
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "PNG files need resvg_py, which is not installed: pip install 'tltrace-nb[png]'; to_svg needs nothing",
+            name="resvg_py",
+        ) from error
+
+    text = _drawn(trace, title, ctas, events, limit, time, width)
+    height = float(text.partition('height="')[2].partition('"')[0])
+    zoom = min(ZOOM, math.sqrt(MOST_PIXELS / (width * height)))
+    if resvg_py.svg_to_bytes(svg_string=_PROBE) == resvg_py.svg_to_bytes(svg_string=_PROBE, skip_system_fonts=True):
+        raise TraceError("no fonts are installed, so the picture would have no text: install some, or use to_svg")
+    pixels = resvg_py.svg_to_bytes(svg_string=text, zoom=zoom)
+    with writing(path) as file:
+        file.write(bytes(pixels))
+    return Path(path)
+
+
+def _drawn(
+    trace: TraceLike,
+    title: str | None,
+    ctas: Ctas | None,
+    events: pd.DataFrame | None,
+    limit: int,
+    time: Time,
+    width: int,
+) -> str:
+    if width < LEAST_WIDTH:
+        raise ValueError(f"width={width} pixels: must be at least {LEAST_WIDTH}")
+    return svg(trace, width, time=time, events=selected(trace, events, ctas), title=title, limit=limit)

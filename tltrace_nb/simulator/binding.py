@@ -1,0 +1,160 @@
+"""The arguments of a run, checked against the kernel's parameters.
+
+In: a scheduled PrimFunc, the caller's tensors, ``out_idx``. Out: :class:`Bound`. Every message names the kernel and the
+parameter, says what was expected and what came, and what to do.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from tltrace_nb.simulator.memory import Array, as_array, as_tensor, dtype_of
+from tltrace_nb.simulator.storage import number
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Arrays by their buffers' data, scalars by their variables, and the outputs that were allocated, in order.
+
+    ``written`` tells of each element of those outputs whether the kernel has written it: on a card they hold anything.
+    """
+
+    arrays: dict[Any, Array] = field(default_factory=dict)
+    written: dict[Any, Array] = field(default_factory=dict)
+    scalars: dict[Any, Any] = field(default_factory=dict)
+    outputs: list[Any] = field(default_factory=list)
+
+
+def bind(name: str, func: Any, inputs: Sequence[Any], out_idx: Sequence[int] | int | None) -> Bound:
+    """Check the arguments of a kernel and allocate, zeroed, what ``out_idx`` names.
+
+    ``out_idx``: positions as ``tilelang.compile`` takes them; ``None``: the trailing parameters without an input.
+    Raises ``TypeError`` and ``ValueError``.
+    """
+    return _Binder(name, func).bind(inputs, out_idx)
+
+
+class _Binder:
+    def __init__(self, name: str, func: Any):
+        self._name = name
+        self._params = list(func.params[:-1])  # the last are the slots
+        self._buffers = func.buffer_map
+        self._bound = Bound()
+
+    def bind(self, inputs: Sequence[Any], out_idx: Sequence[int] | int | None) -> Bound:
+        made = self._made(len(inputs), out_idx)
+        taken = [param for i, param in enumerate(self._params) if i not in made]
+        if len(taken) != len(inputs):
+            raise TypeError(
+                f"kernel {self._name} takes {len(taken)} inputs ({', '.join(map(self._label, taken))}), "
+                f"got {len(inputs)}"
+            )
+        for param, value in zip(taken, inputs, strict=True):
+            if param in self._buffers:
+                self._take(self._buffers[param], value)
+            else:
+                self._bound.scalars[param] = self._scalar(param, value)
+        as_torch = any(not isinstance(v, np.ndarray | numbers.Number) for v in inputs) or not inputs
+        for i in sorted(made):
+            self._make(self._params[i], as_torch)
+        return self._bound
+
+    def _made(self, given: int, out_idx: Sequence[int] | int | None) -> list[int]:
+        """Positions of the parameters to allocate."""
+        count = len(self._params)
+        if out_idx is None:
+            return list(range(given, count))
+        try:
+            positions = [operator.index(i) for i in (out_idx if isinstance(out_idx, Sequence) else [out_idx])]
+        except TypeError:
+            positions = [count]
+        made = [i % count for i in positions if -count <= i < count]
+        if len(set(made)) != len(positions):
+            known = ", ".join(f"{i} {self._label(p)}" for i, p in enumerate(self._params))
+            raise ValueError(
+                f"kernel {self._name}: out_idx={out_idx!r}; give positions of parameters, each once: {known}; negative "
+                "ones count from the end"
+            )
+        return made
+
+    def _take(self, buffer: Any, value: Any) -> None:
+        what = f"kernel {self._name}: {buffer.name}"
+        scalars = self._bound.scalars
+        try:
+            array = as_array(value)
+        except TypeError as error:
+            raise TypeError(f"{what}: {error}") from None
+        wanted = dtype_of(str(buffer.dtype))
+        if wanted is not None and array.dtype != wanted:
+            if not _same_bits(array.dtype, wanted):
+                raise TypeError(f"{what} is {buffer.dtype}, got {array.dtype}; convert it, or build the kernel for it")
+            array = array.view(wanted)
+        if array.ndim != len(buffer.shape):
+            raise ValueError(
+                f"{what} has {len(buffer.shape)} dimensions, {list(buffer.shape)}, got shape {list(array.shape)}"
+            )
+        strides = [s // array.dtype.itemsize for s in array.strides]
+        for extent, actual in zip((*buffer.shape, *buffer.strides), (*array.shape, *strides), strict=False):
+            if isinstance(extent, tirx.Var):
+                scalars.setdefault(extent, int(actual))
+        shape = [self._number(e, what) for e in buffer.shape]
+        if list(array.shape) != shape:
+            fixed = ", ".join(f"{v.name} = {scalars[v]}" for v in buffer.shape if v in scalars)
+            raise ValueError(
+                f"{what} has the shape {shape}{f' ({fixed})' if fixed else ''}, got {list(array.shape)}; pass a tensor "
+                "of that shape, or build the kernel for this one"
+            )
+        expected = [self._number(e, what) for e in buffer.strides] or _compact(shape)
+        if any(n > 1 and s != e for n, s, e in zip(shape, strides, expected, strict=True)):
+            raise ValueError(f"{what} has the strides {expected}, got {strides}; pass {buffer.name}.contiguous()")
+        self._bound.arrays[buffer.data] = array
+
+    def _scalar(self, param: Any, value: Any) -> Any:
+        dtype = str(param.dtype)
+        whole = not dtype.startswith(("float", "bfloat"))
+        fits = isinstance(value, numbers.Integral if whole else numbers.Real)
+        if not fits:
+            raise TypeError(
+                f"kernel {self._name}: {param.name} is a scalar of the type {dtype}, got {type(value).__name__}; pass "
+                f"{'an int' if whole else 'a float'}"
+            )
+        return int(value) if whole else float(value)
+
+    def _make(self, param: Any, as_torch: bool) -> None:
+        if param not in self._buffers:
+            raise TypeError(f"kernel {self._name}: {param.name} is a scalar, which is no output; pass its value")
+        buffer = self._buffers[param]
+        shape = tuple(self._number(e, f"kernel {self._name}: {buffer.name}") for e in buffer.shape)
+        array = np.zeros(shape, dtype_of(str(buffer.dtype)))
+        self._bound.arrays[buffer.data] = array
+        self._bound.written[buffer.data] = np.zeros(array.size, bool)
+        self._bound.outputs.append(as_tensor(array) if as_torch else array)
+
+    def _number(self, extent: Any, what: str) -> int:
+        try:
+            return number(extent, self._bound.scalars)
+        except ValueError:
+            raise ValueError(
+                f"{what}: its extent {extent} does not follow from the inputs before it; pass that tensor yourself"
+            ) from None
+
+    def _label(self, param: Any) -> str:
+        return str(self._buffers[param].name if param in self._buffers else param.name)
+
+
+def _same_bits(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whether integers may stand for a type: of the same size, and NumPy itself has no such floats."""
+    plain = wanted in (np.float16, np.float32, np.float64)
+    return given.itemsize == wanted.itemsize and given.kind in "iu" and not plain
+
+
+def _compact(shape: list[int]) -> list[int]:
+    """Strides of rows that follow each other, in elements."""
+    return [int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape))]

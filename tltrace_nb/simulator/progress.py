@@ -1,0 +1,40 @@
+"""A progress bar for virtual runs that take long.
+
+In: a kernel's name. Out: what ``VirtualKernel.run`` calls as CTAs are done. In a notebook the bar is a widget, in a
+terminal a line on stderr; elsewhere (a log, a pipe) there is none. It comes late, so that short runs leave no trace of
+it, and goes when the run ends; that of an interrupted run stays in a notebook, in red.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from tltrace_nb.simulator.engine import Progress
+
+SHOWN_AFTER = 1.0
+"""Seconds of a run before its progress is shown."""
+
+
+@contextlib.contextmanager
+def progress_bar(kernel: str) -> Iterator[Progress]:
+    """A bar that advances as CTAs are done.
+
+    >>> with progress_bar(kernel.name) as progress:
+    ...     kernel.run(inputs, progress=progress)
+    """
+    from tqdm.auto import tqdm
+
+    with contextlib.ExitStack() as open_bars:
+        bar: Any = None
+
+        def progress(done: int, total: int) -> None:
+            nonlocal bar
+            if bar is None or bar.total != total:
+                bar = open_bars.enter_context(
+                    tqdm(desc=kernel, total=total, unit="CTA", delay=SHOWN_AFTER, miniters=0, leave=False, disable=None)
+                )
+            bar.update(done - bar.n)
+
+        yield progress
