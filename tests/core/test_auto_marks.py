@@ -18,7 +18,7 @@ from kernels.replay import Mark, Placed, placed_of, replay, spans, threads_of, t
 
 from tltrace_nb import trace
 from tltrace_nb.core import autosettle, lowering
-from tltrace_nb.core.autooptions import Auto
+from tltrace_nb.core.autooptions import Auto, AutoOptions
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import PayloadError, PlacementError
 from tltrace_nb.core.numbering import read_sites
@@ -299,6 +299,12 @@ def test_light_marks_in_the_hot_loop_only_what_is_cheap() -> None:
         "gemm A_shared·B_shared": EventKind.INSTANT,
         "copy C_local → C": EventKind.RANGE_BEGIN,
     }
+
+
+def test_instants_are_ignored_by_the_names_that_they_have() -> None:
+    names = {site.name for site in _sites(_gemm(), auto=AutoOptions.of(True, ignore="ready *"))}
+    assert "gemm A_shared·B_shared" in names
+    assert not any(name.startswith("ready") for name in names)
 
 
 def test_light_reads_no_clock_behind_a_product() -> None:

@@ -118,7 +118,7 @@ class _Marking:
             if found.kind == "gemm":
                 return self._instant(found.name, place), []
             if found.kind == "wait" and not found.ends_product:  # reading a clock behind a product is what costs
-                return [], self._instant(found.name.replace("wait", "ready", 1), place)
+                return [], self._ready(found.name, place)
             pipelined_loop = found.kind == "loop" and found.name.startswith("pipeline")
             if not pipelined_loop and not (found.kind == "copy" and found.touches_global):
                 return [], []
@@ -135,30 +135,34 @@ class _Marking:
         if not self.options.wants("wait", name):
             return []
         if self._lightly("wait", name, place):
-            return self._instant(f"ready {joined(awaited)}", place, Over.WAITS) if awaited else []
+            return self._ready(name, place, Over.WAITS) if awaited and not found.fills else []
         return [*self._range(name, place, Over.WAITS), *self._flows(awaited, name)]
+
+    def _ready(self, wait: str, place: _Place, over: Over = Over.STATEMENTS) -> list[Stmt]:
+        """The instant in place of a wait: its end."""
+        name = wait.replace("wait", "ready", 1)
+        return self._instant(name, place, over) if self.options.wants("wait", name) else []
 
     def _flows(self, awaited: list[Any], wait: str) -> list[Stmt]:
         """Arrows from the copies that fill the awaited buffers to the wait for them."""
-        copies = [copy for buffer, _, copy in self.fillings if any(buffer.same_as(other) for other in awaited)]
+        copies = [copy for buffer in awaited for _, copy in self._filled_by(buffer)]
         marked = dict.fromkeys(copy.name for copy in copies if self.options.wants("copy", copy.name))
         return [flow_statement(Flow(copy, wait, automatic=True)) for copy in marked]
 
     def _arrivals(self, found: Operator, place: _Place) -> list[Stmt]:
         """Markers of the scheduler's arrivals behind an operator."""
-        released = [buffer for buffer in found.reads if self._is_filled(buffer, place.loop)]
+        released = [b for b in found.reads if any(_same(loop, place.loop) for loop, _ in self._filled_by(b))]
         name = f"arrive {joined(released or found.fills) or f'after {found.name}'}"
         if not self.options.wants("arrive", name) or self._lightly("arrive", name, place):
             return []
         return self._range(name, place, Over.ARRIVALS)
 
     def _awaited(self, found: Operator) -> list[Any]:
-        return [buffer for buffer in found.reads if self._is_filled(buffer)]
+        return [buffer for buffer in found.reads if self._filled_by(buffer)]
 
-    def _is_filled(self, buffer: Any, *loops: Any) -> bool:
-        """Whether a copy fills a buffer from global memory, in one of the loops where some are given."""
-        of_buffer = [loop for other, loop, _ in self.fillings if other.same_as(buffer)]
-        return any(not loops or _same(loop, given) for loop in of_buffer for given in loops or (None,))
+    def _filled_by(self, buffer: Any) -> list[tuple[Any, Operator]]:
+        """The copies that fill a buffer from global memory, each behind its innermost loop."""
+        return [(loop, copy) for other, loop, copy in self.fillings if other.same_as(buffer)]
 
     def _lightly(self, kind: str, name: str, place: _Place) -> bool:
         return place.hot and self.options.light and not self.options.names(kind, name)
