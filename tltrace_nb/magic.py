@@ -21,14 +21,18 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
 from tltrace_nb.core.api import HISTORY, trace
+from tltrace_nb.core.autooptions import LIGHT, AutoOptions
 from tltrace_nb.core.devices import check_device
 from tltrace_nb.core.intercept import plain_builders
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 
-_FLAGS = ("--no-show",)
-_VALUED = ("--device", "--max-events", "--ctas", "--keep", "--name", "-o")
-_OPTIONS = "--device DEVICE, --max-events N, --ctas SPEC, --keep first|last, --name STEM, -o VAR, --no-show"
+_FLAGS = ("--auto", "--no-show")
+_VALUED = ("--on", "--ignore", "--device", "--max-events", "--ctas", "--keep", "--name", "-o")
+_OPTIONS = (
+    "--auto, --on SPEC, --ignore SPEC, --device DEVICE, --max-events N, --ctas SPEC, --keep first|last, --name STEM, "
+    "-o VAR, --no-show"
+)
 _VALUE = re.compile(r"""\s*("[^"]*"|'[^']*'|\S+)""")
 _HEAD = "# %%tltrace\n"
 """Stands for the line of the magic, so that line numbers are those of the cell as its author sees it."""
@@ -60,20 +64,24 @@ class TraceMagics(Magics):
 
         Usage, as a cell magic and as a line magic::
 
-          %%tltrace [--device DEVICE] [--max-events N] [--ctas SPEC] [--keep first|last] [--name STEM] [-o VAR]
-                    [--no-show]
+          %%tltrace [--auto] [--on SPEC] [--ignore SPEC] [--device DEVICE] [--max-events N] [--ctas SPEC]
+                    [--keep first|last] [--name STEM] [-o VAR] [--no-show]
           CODE
 
           %tltrace [options] CODE      one line
           %tltrace                     show the last trace again
 
         Kernels that ``@trace.jit`` builds while the code runs are traced; where there is no CUDA device, on the virtual
-        GPU, and there also those that plain ``@tilelang.jit`` builds. A kernel object that exists already stays as
-        it was built, so build it in the cell too. The code prints, displays and fails as it does without the magic;
-        after an error, what was captured before it is shown. Afterwards the switch is as it was.
+        GPU, and there also those that plain ``@tilelang.jit`` builds. With ``--auto`` those are traced on a CUDA
+        device, too, and none needs markers. A kernel object that exists already stays as it was built, so build it in
+        the cell too. The code prints, displays and fails as it does without the magic; after an error, what was
+        captured before it is shown. Afterwards the switch is as it was.
 
         Options:
 
+          --auto             mark the operators that the author has not marked: see trace.auto
+          --on SPEC          the same for some of them: light (the default), all, or kinds and patterns: copy,gemm
+          --ignore SPEC      the same without some of them: fill,"copy C_local*"
           --device DEVICE    auto, cuda, virtual or virtual:MODEL (default: trace.device, at first auto)
           --max-events N     records per writer (default: what the loops of the kernel need)
           --ctas SPEC        which CTAs record: 8 (the first eight), 0:16 (a range), 0,5,131 (these)
@@ -90,6 +98,9 @@ class TraceMagics(Magics):
 
           %%tltrace --ctas 0:4 -o gemm --name gemm
           matmul(1024, 1024, 1024)(a, b)
+
+          %%tltrace --auto
+          unmarked(1024, 1024, 1024)(a, b)
 
           %tltrace -o t softmax(4096)(x)
           t.events.query("name == 'load'").duration.describe()
@@ -176,6 +187,7 @@ class TraceMagics(Magics):
                     keep=options.keep.value,
                     ctas=options.ctas,
                     budget=options.budget,
+                    auto=options.auto,
                 ),
                 plain_builders(trace),
             ):
@@ -203,6 +215,8 @@ class TraceMagics(Magics):
         last = captured[-1]
         if len(captured) > 1 or not request.show:
             print(f"[tltrace] {_where(captured, request)}")
+        if last.meta.note:
+            print(f"[tltrace] {last.meta.note}")
         if request.stem is not None:
             print(f"[tltrace] wrote {trace.dump(last, None, stem=request.stem)}.html and .tltrace")
         if request.show:
@@ -235,7 +249,9 @@ class TraceMagics(Magics):
         reasons = []
         for name, value in here.items():
             if isinstance(value, JITImpl):
-                reasons.append(f"{name} is built by @tilelang.jit: use @trace.jit, which takes the same arguments.")
+                reasons.append(
+                    f"{name} is built by @tilelang.jit: use @trace.jit, which takes the same arguments, or --auto."
+                )
                 continue
             try:
                 table_of(value)
@@ -288,7 +304,9 @@ def _options(given: dict[str, str]) -> TraceOptions:
     keep: Any = given.get("--keep", base.keep.value)
     ctas = cta_ids(given["--ctas"]) if "--ctas" in given else base.ctas
     try:
-        return TraceOptions.of(max_events, keep, ctas, base.budget)
+        auto = AutoOptions.of(given.get("--on", LIGHT), given.get("--ignore", ()))
+        asked = any(option in given for option in ("--auto", "--on", "--ignore"))
+        return TraceOptions.of(max_events, keep, ctas, base.budget, auto if asked else base.auto)
     except ValueError as error:
         raise UsageError(str(error)) from None
 

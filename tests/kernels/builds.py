@@ -15,6 +15,7 @@ from tilelang.engine.lower import lower_with_context
 from kernels import MODULES, Reference
 from tltrace_nb.core import lowering, numbering, schedule
 from tltrace_nb.core.again import lower
+from tltrace_nb.core.autooptions import Auto
 from tltrace_nb.core.options import TraceOptions
 
 
@@ -64,7 +65,20 @@ def prepared(reference: Reference, architecture: str, options: TraceOptions | No
 
 def traced(reference: Reference, architecture: str, options: TraceOptions | None = None) -> Source:
     """Traced the way of ``@trace.jit``."""
-    low = prepared(reference, architecture, options)
+    return generated(prepared(reference, architecture, options), reference, architecture)
+
+
+def automatic(reference: Reference, architecture: str, auto: Auto) -> lowering.Lowering:
+    """The lowering of a reference kernel whose author wrote no markers, automatically marked."""
+    with unmarked():
+        func = reference.build()
+    target = target_of(architecture)
+    with target:
+        return lowering.prepare(func, target, TraceOptions.of(auto=auto), reference.pass_configs)
+
+
+def generated(low: lowering.Lowering, reference: Reference, architecture: str) -> Source:
+    """The source of a lowering of a reference kernel."""
     context = schedule.context_with(low.at_boundary, target_of(architecture))
     return _generate(low.anchored, context, reference.pass_configs)
 

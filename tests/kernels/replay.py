@@ -15,6 +15,7 @@ from tvm import tirx
 
 from kernels import Reference, builds
 from tltrace_nb.core import placement, schedule
+from tltrace_nb.core.lowering import Lowering
 from tltrace_nb.core.numbering import MarkedKernel
 from tltrace_nb.core.sites import EventKind
 
@@ -88,7 +89,11 @@ class Span:
 
 def placed(reference: Reference, architecture: str) -> Placed:
     """A reference kernel, scheduled, its markers placed; not cached, a test may have changed how that is done."""
-    low = builds.prepared(reference, architecture)
+    return placed_of(builds.prepared(reference, architecture), reference, architecture)
+
+
+def placed_of(low: Lowering, reference: Reference, architecture: str) -> Placed:
+    """The same for a lowering of the reference kernel that a test has made."""
     target = builds.target_of(architecture)
     with target:
         scheduled = schedule.schedule(low.anchored, target, reference.pass_configs)

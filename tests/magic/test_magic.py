@@ -318,7 +318,7 @@ def test_a_kernel_from_before_is_named(shell: InteractiveShell) -> None:
     shell.user_ns["plain"] = jit.JITImpl.__new__(jit.JITImpl)
     ran = Ran(shell, "%%tltrace\nold, plain;")
     assert "old was built before tracing was on and stays untraced: build it in this cell." in ran.out
-    assert "plain is built by @tilelang.jit: use @trace.jit, which takes the same arguments." in ran.out
+    assert "plain is built by @tilelang.jit: use @trace.jit, which takes the same arguments, or --auto." in ran.out
 
 
 def test_no_show_shows_nothing_and_says_where_the_trace_is(shell: InteractiveShell) -> None:

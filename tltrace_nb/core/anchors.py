@@ -39,6 +39,7 @@ from tltrace_nb.core.ir import (
     substitute,
     walk,
 )
+from tltrace_nb.core.markers import Over
 from tltrace_nb.core.numbering import DATA_PARALLEL, MarkedKernel, is_site, site_id, site_statement
 from tltrace_nb.core.sites import EventKind
 
@@ -52,11 +53,19 @@ _EXPLICIT_PIPELINE = ("tl_pipeline_order", "tl_pipeline_stage")
 
 
 class Mode(IntEnum):
-    """How an anchor's marker stands to its operators: around them, before the first, or after the last."""
+    """How an anchor's marker stands to its operators: around them, before the first, or after the last.
+
+    ``WAITS`` and ``ARRIVALS``: around what the scheduler has put there, see ``markers.Over``.
+    """
 
     AROUND = 0
     BEFORE = 1
     AFTER = 2
+    WAITS = 3
+    ARRIVALS = 4
+
+
+_BESIDE = {Over.WAITS: Mode.WAITS, Over.ARRIVALS: Mode.ARRIVALS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +171,8 @@ class _Attacher:
         """Outside pipelined loops markers stay statements, unless they would change how TileLang splits an ``if``."""
         if is_pipelined(statement) or _is_split(statement):
             return self.anchored(statement, context)
+        if is_site(statement) and self.marked.over[site_id(statement)] is not Over.STATEMENTS:
+            return sequence([])  # here the scheduler adds nothing
         inner = context.inside(statement)
         return rebuild(statement, lambda child: self.plain(child, inner))
 
@@ -217,6 +228,11 @@ class _Attacher:
             carried.setdefault(position, []).append(anchor)
 
         for i, site in site_at.items():
+            if (mode := _BESIDE.get(self.marked.over[site.id])) is not None:
+                beside = [p for p in carriers if p > i] if mode is Mode.WAITS else [p for p in carriers if p < i][::-1]
+                if beside and site.kind is not EventKind.RANGE_END:
+                    put(beside[0], site.id, mode)
+                continue
             if not carriers:
                 raise PlacementError(
                     f"kernel {self.marked.name}, {site.source}: {site.name!r} stands in a pipelined or "

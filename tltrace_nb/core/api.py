@@ -4,6 +4,7 @@ In: marks in a kernel, a switch, a compiled kernel. Out: traces. Four groups of 
 
 - switch: ``enable``, ``disable``, ``tracing``, ``enabled``, ``output``, ``options``;
 - mark, inside a kernel: ``group``, ``range``, ``range_start``, ``range_end``, ``record``, ``dag``;
+- mark, from outside: ``auto``;
 - build: ``jit``, or ``out_idx`` with ``finalize`` (``lower``, ``strip``) in a plain ``@tilelang.jit`` builder;
 - look: ``run``, ``decode``, ``show``, ``last``, ``history``, ``dump``, ``export_html``.
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tltrace_nb.core.autooptions import LIGHT, Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO, check_device, model_of
 from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
 
@@ -96,19 +98,21 @@ class TraceSwitch:
         keep: Literal["first", "last"] = "first",
         ctas: Ctas | None = None,
         budget: int = DEFAULT_BUDGET,
+        auto: Auto = None,
     ) -> None:
         """Trace the kernels that are built from now on.
 
         ``output``: folder for dumps. ``device``: where ``@trace.jit`` kernels run, as the attribute of that name.
         ``max_events``: records per writer, ``None`` for what the kernel's loops need.
         ``keep``: which records survive when there are more. ``ctas``: trace the first n CTAs, a range, or these ids.
-        ``budget``: bytes that the slots may take.
+        ``budget``: bytes that the slots may take. ``auto``: mark what the author has not, see ``auto``; ``True`` or
+        what its ``on`` takes.
 
         >>> trace.enable()
         >>> trace.enable("out/traces", ctas=8)
         """
         where = self.device if device is None else check_device(device)
-        self._state = _State(True, output, where, TraceOptions.of(max_events, keep, ctas, budget))
+        self._state = _State(True, output, where, TraceOptions.of(max_events, keep, ctas, budget, auto))
 
     def disable(self) -> None:
         """Strip the markers of the kernels that are built from now on."""
@@ -183,20 +187,39 @@ class TraceSwitch:
 
         declare_flow(src_name, dst_name)
 
+    def auto(self, kernel: Any, on: str | Iterable[str] = LIGHT, ignore: str | Iterable[str] = ()) -> Any:
+        """An unmodified kernel with automatic markers: ranges named after what each operator does, payload: iteration.
+
+        ``kernel``: a ``@tilelang.jit`` builder or a compiled kernel, which gives one that is traced whatever the switch
+        says; or a PrimFunc, which gives the PrimFunc marked. ``on`` chooses: ``"light"``, what is cheap; ``"all"``,
+        every tile operator, wait, arrival and loop; kinds such as ``"copy"``; patterns of names. ``ignore``: kinds and
+        patterns to leave out. What the author has marked is not marked again. Raises ``ValueError`` for an entry that
+        is none of these, naming the right ones.
+
+        >>> trace.auto(matmul)(1024, 1024, 1024)(a, b)
+        >>> trace.auto(matmul, on="all", ignore="fill")
+        """
+        from tltrace_nb.core.jit import automatic
+
+        options = AutoOptions.of(on, ignore)
+        assert options is not None
+        return automatic(kernel, options, self)
+
     # ---- build
 
-    def jit(self, func: Callable[..., Any] | None = None, **compile_args: Any) -> Any:
+    def jit(self, func: Callable[..., Any] | None = None, *, auto: Auto = None, **compile_args: Any) -> Any:
         """``@tilelang.jit`` that builds the traced or the stripped kernel as the switch says when it is called.
 
         Takes what ``tilelang.jit`` takes, lazy and eager style. A traced kernel returns what the untraced one returns
-        and leaves its trace in ``trace.last``.
+        and leaves its trace in ``trace.last``. ``auto``: mark what the author has not, see ``auto``; ``None`` follows
+        the switch.
 
         >>> @trace.jit(out_idx=[-1])
         ... def matmul(M, N, K): ...
         """
         from tltrace_nb.core.jit import jit
 
-        return jit(func, self, **compile_args)
+        return jit(func, self, auto, **compile_args)
 
     def out_idx(self, n_outputs: int, traced: bool | None = None) -> list[int]:
         """``out_idx`` for ``n_outputs`` outputs: one more, the slots, when traced. ``None`` follows the switch.
@@ -289,6 +312,7 @@ class TraceSwitch:
         out_idx: Any = None,
         gpu: Any = "h200",
         functional: bool = True,
+        auto: Auto = None,
         step_limit: int | None = None,
     ) -> Any:
         """Run a kernel on the virtual GPU: its outputs; the trace is in ``last``.
@@ -296,9 +320,10 @@ class TraceSwitch:
         ``kernel``: a PrimFunc, marked or bare, or what a ``@trace.jit`` builder made. ``inputs``: torch tensors of the
         CPU or NumPy arrays. ``out_idx``: parameters to allocate and return, by default the trailing ones not passed.
         ``gpu``: a model's name or a ``simulator.machine.Gpu``. ``functional=False`` computes only what control flow and
-        payloads depend on. ``step_limit``: turns of ``while`` loops that a thread may take. A long run shows its
-        progress and may be interrupted; whatever goes wrong while it runs, what was recorded until then is in ``last``.
-        Errors as ``simulator.run.simulate``.
+        payloads depend on. ``auto``: mark what the author has not, see ``auto``; ``None`` follows the switch.
+        ``step_limit``: turns of ``while`` loops that a thread may take. A long run shows its progress and may be
+        interrupted; whatever goes wrong while it runs, what was recorded until then is in ``last``. Errors as
+        ``simulator.run.simulate``.
 
         >>> c = trace.simulate(matmul, a, b, gpu="classroom")
         """
@@ -307,7 +332,7 @@ class TraceSwitch:
         from tltrace_nb.simulator.run import compile_virtual
 
         func = getattr(kernel, "source", None) or getattr(kernel, "prim_func", None) or kernel
-        virtual = compile_virtual(func, gpu, self.options, functional=functional)
+        virtual = compile_virtual(func, gpu, self.options.with_auto(auto), functional=functional)
         limit = STEP_LIMIT if step_limit is None else step_limit
         with progress_bar(virtual.name) as progress:
             return virtual.run(inputs, out_idx, started=self.captured, progress=progress, step_limit=limit)[0]

@@ -37,6 +37,7 @@ def describe(table: SiteTable, grids: tuple[tuple[int, int, int], ...]) -> Trace
         command=" ".join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
         captured=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         grids=grids,
+        note=table.note,
     )
 
 

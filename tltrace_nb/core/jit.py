@@ -19,6 +19,8 @@ from tvm import tirx
 from tvm.arith import Analyzer
 
 from tltrace_nb.core import cache
+from tltrace_nb.core.automark import mark
+from tltrace_nb.core.autooptions import Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO
 from tltrace_nb.core.errors import DeviceError, NotTracedError
 from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare
@@ -205,6 +207,15 @@ def compile_virtual(
     return VirtualTracedKernel(func, virtual, outputs, captured)
 
 
+def compile_for(
+    model: str | None, func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None]
+) -> TracedKernel | VirtualTracedKernel:
+    """Compile a PrimFunc with its markers recording, for the virtual GPU when there is a ``model``."""
+    if model is None:
+        return compile_traced(func, how, options, captured)
+    return compile_virtual(func, how, options, captured, model)
+
+
 def table_of(compiled: Any) -> SiteTable:
     """The site table of a compiled kernel, traced by ``@trace.jit`` or by ``trace.finalize``.
 
@@ -248,26 +259,28 @@ class _TracedImpl(OwnImpl):
     model: str | None = None
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
-        how = Compilation(**{f.name: getattr(self, f.name) for f in fields(Compilation)})
-        if self.model is None:
-            return compile_traced(self.get_tir(*args, **kwargs), how, self.options, self.captured)
-        return compile_virtual(self.get_tir(*args, **kwargs), how, self.options, self.captured, self.model)
+        return compile_for(self.model, self.get_tir(*args, **kwargs), how_of(self), self.options, self.captured)
 
 
 class TraceJit:
-    """What ``@trace.jit`` returns: ``@tilelang.jit``'s object, once stripped and once for each set of trace options."""
+    """What ``@trace.jit`` returns: ``@tilelang.jit``'s object, once stripped and once for each set of trace options.
 
-    def __init__(self, stripped: JITImpl[Any, Any, Any, Any], switch: TraceSwitch):
-        self._stripped = stripped
+    ``auto``: its automatic markers, ``None`` for what the switch says. ``always``: traced whatever the switch says.
+    """
+
+    def __init__(self, plain: JITImpl[Any, Any, Any, Any], switch: TraceSwitch, auto: Auto, always: bool = False):
+        self._stripped = _StrippedImpl(**{f.name: getattr(plain, f.name) for f in fields(JITImpl)})
         self._switch = switch
+        self._auto = auto
+        self._always = always
         self._traced: dict[tuple[TraceOptions, str | None], JITImpl[Any, Any, Any, Any]] = {}
-        functools.update_wrapper(self, stripped.func.orig_func)
+        functools.update_wrapper(self, plain.func.orig_func)
 
     @property
     def _impl(self) -> JITImpl[Any, Any, Any, Any]:
-        if not self._switch.enabled:
+        if not self._switch.enabled and not self._always:
             return self._stripped
-        options = self._switch.options
+        options = self._switch.options.with_auto(self._auto)
         # A builder that names its target is compiled for it, unless the switch names the virtual GPU.
         chosen = self._switch.device != AUTO or self._stripped.target is None
         model = self._switch.model() if chosen else None
@@ -283,9 +296,31 @@ class TraceJit:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._impl, name)
 
+    def automatic(self, auto: AutoOptions) -> TraceJit:
+        """The same builder with automatic markers, always traced."""
+        return TraceJit(self._stripped, self._switch, auto, always=True)
 
-def jit(func: Callable[..., Any] | None, switch: TraceSwitch, **compile_args: Any) -> Any:
+
+def automatic(kernel: Any, auto: AutoOptions, switch: TraceSwitch) -> Any:
+    """``trace.auto`` of a PrimFunc, a builder or a compiled kernel. Raises ``TypeError`` for anything else."""
+    if isinstance(kernel, tirx.PrimFunc):
+        return mark(kernel, auto)
+    if isinstance(kernel, TraceJit):
+        return kernel.automatic(auto)
+    if isinstance(kernel, JITImpl):
+        return TraceJit(kernel, switch, auto, always=True)
+    options = switch.options.with_auto(auto)
+    if isinstance(kernel, JITKernel):
+        return compile_for(switch.model(), kernel.prim_func, how_of(kernel), options, switch.captured)
+    raise TypeError(
+        f"trace.auto got {type(kernel).__name__}; give a @tilelang.jit or @trace.jit builder, a kernel that it has "
+        "compiled, or a PrimFunc"
+    )
+
+
+def jit(func: Callable[..., Any] | None, switch: TraceSwitch, auto: Auto, **compile_args: Any) -> Any:
     """``@tilelang.jit`` whose kernels are traced while the switch is on; see ``TraceSwitch.jit``."""
+    AutoOptions.of(auto)
     allowed = inspect.signature(tilelang.jit).parameters.keys() - {"func"}
     unknown = compile_args.keys() - allowed
     if unknown:
@@ -295,11 +330,14 @@ def jit(func: Callable[..., Any] | None, switch: TraceSwitch, **compile_args: An
         )
 
     def decorate(function: Callable[..., Any]) -> TraceJit:
-        plain = tilelang.jit(function, **compile_args)
-        stripped = _StrippedImpl(**{f.name: getattr(plain, f.name) for f in fields(JITImpl)})
-        return TraceJit(stripped, switch)
+        return TraceJit(tilelang.jit(function, **compile_args), switch, auto)
 
     return decorate if func is None else decorate(func)
+
+
+def how_of(compiler: Any) -> Compilation:
+    """How a builder or a compiled kernel of TileLang's is compiled."""
+    return Compilation(**{f.name: getattr(compiler, f.name) for f in fields(Compilation)})
 
 
 def _with_function_attributes(func: Any, how: Compilation) -> Compilation:

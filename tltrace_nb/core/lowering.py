@@ -1,7 +1,8 @@
 """From a kernel with markers to one that records: the sequence of steps, and the last of them.
 
 In: a PrimFunc with placeholders, a target, options. Out: :class:`Lowering`, which knows the site table and turns the
-scheduled PrimFunc into the recording one. Its steps, in order: number the markers (``numbering``), attach them to
+scheduled PrimFunc into the recording one. Its steps, in order: add automatic markers where they are asked for
+(``automark``, and ``autosettle`` for those that find no place), number the markers (``numbering``), attach them to
 operators (``anchors``), let TileLang schedule the kernel with and without them (``schedule``) and see that both are the
 same, put the markers back (``placement``), choose who writes (``writers``), and emit the calls (here, with ``device``).
 """
@@ -19,6 +20,8 @@ from tvm.arith import Analyzer
 
 from tltrace_nb.core import device
 from tltrace_nb.core.anchors import attach
+from tltrace_nb.core.automark import mark
+from tltrace_nb.core.autosettle import settle
 from tltrace_nb.core.errors import CapacityError, PlacementError
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, walk, with_block
 from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
@@ -34,6 +37,8 @@ from tltrace_nb.core.writers import LaunchPlan, Plan, RecordPlan, plan
 _INT32 = "int32"
 PASS_CONFIGS = "tilelang_pass_configs"
 """Attribute in which a PrimFunc itself asks for pass configs."""
+
+_NOTHING_TO_MARK = "automatic markers: the kernel has no operator of those that were asked for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +73,14 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not
     schedule.
     """
-    marked = read_sites(func)
-    check_moving_payloads(marked)
     bare = schedule(strip(func), target, pass_configs)
-    anchored, scheduled = _attach(marked, bare, target, pass_configs)
-    placed = place(scheduled, marked)
-    check_payloads(placed, marked)
-    shapes = launches(placed)
-    table = _table(func, marked, shapes, plan(shapes, marked), options)
+    if options.auto is not None:
+        func = mark(func, options.auto)
+    settled = settle(func, lambda kernel: _place(kernel, bare, target, pass_configs))
+    marked, anchored = settled.result.marked, settled.result.anchored
+    shapes = launches(settled.result.placed)
+    note = settled.note or (_NOTHING_TO_MARK if options.auto is not None and not marked.sites else "")
+    table = _table(func, marked, shapes, plan(shapes, marked), options, note)
     slots = _slots_buffer(table)
     handle = tirx.Var(f"{device.SLOTS}_handle", "handle")
     with_slots = tirx.PrimFunc(
@@ -86,6 +91,30 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
         anchored.attrs,
     ).with_attr(TABLE_ATTRIBUTE, table.to_json())
     return Lowering(with_slots, marked, table, slots, tuple(tuple(shape.grid) for shape in shapes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A kernel whose markers have found their places in a dry run of TileLang's scheduler."""
+
+    marked: MarkedKernel
+    anchored: Any
+    placed: Any
+
+    @property
+    def placed_sites(self) -> frozenset[int]:
+        """The sites that record somewhere."""
+        return frozenset(sites_in(self.placed))
+
+
+def _place(func: Any, bare: Any, target: Any, pass_configs: dict[str, Any] | None) -> _Placed:
+    """Number, attach, schedule and place a kernel's markers; ``bare`` is its schedule without them."""
+    marked = read_sites(func)
+    check_moving_payloads(marked)
+    anchored, scheduled = _attach(marked, bare, target, pass_configs)
+    placed = place(scheduled, marked)
+    check_payloads(placed, marked)
+    return _Placed(marked, anchored, placed)
 
 
 def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str, Any] | None) -> tuple[Any, Any]:
@@ -117,7 +146,7 @@ def _splits_roles(marked: MarkedKernel, bare: Any) -> bool:
 
 
 def _table(
-    func: Any, marked: MarkedKernel, shapes: list[LaunchShape], chosen: Plan, options: TraceOptions
+    func: Any, marked: MarkedKernel, shapes: list[LaunchShape], chosen: Plan, options: TraceOptions, note: str
 ) -> SiteTable:
     capacity = max(_capacity(launch, options) for launch in chosen.launches)
     if options.keep is Keep.LAST:
@@ -150,6 +179,7 @@ def _table(
         max_events=options.max_events,
         source=marked.sites[0].source.rpartition(":")[0] if marked.sites else "",
         source_hash=source_hash(strip(func)),
+        note=note,
     )
     rows = table_rows(table)
     if rows is not None:

@@ -9,6 +9,7 @@ The state of a build (open groups, ranges counted so far) lives on TileLang's bu
 
 from __future__ import annotations
 
+import enum
 import json
 import math
 import operator
@@ -46,9 +47,24 @@ class Group:
     per: Per = "group"
 
 
+class Over(enum.StrEnum):
+    """What a marker is about: what it encloses, or what the scheduler will add next to an operator.
+
+    ``WAITS``: the scheduler's waits in front of the operator behind the marker; ``ARRIVALS``: its arrivals behind the
+    operator in front. Where it adds none, the marker does not record.
+    """
+
+    STATEMENTS = "statements"
+    WAITS = "waits"
+    ARRIVALS = "arrivals"
+
+
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One placeholder as it stands in the kernel; ``range`` joins the two ends of a range."""
+    """One placeholder as it stands in the kernel; ``range`` joins the two ends of a range.
+
+    An ``automatic`` one was not written by the author (``core.automark``); its ``range`` tells it from the others.
+    """
 
     kind: EventKind
     name: str
@@ -57,6 +73,8 @@ class Marker:
     payload: PayloadType
     source: str
     range: int = -1
+    automatic: bool = False
+    over: Over = Over.STATEMENTS
 
     def to_json(self) -> str:
         """The marker as the JSON text of its placeholder."""
@@ -66,7 +84,12 @@ class Marker:
     def from_json(cls, text: str) -> Marker:
         """The inverse of ``to_json``."""
         raw = json.loads(text)
-        fixed = {"kind": EventKind(raw["kind"]), "payload": PayloadType(raw["payload"]), "group": Group(**raw["group"])}
+        fixed = {
+            "kind": EventKind(raw["kind"]),
+            "payload": PayloadType(raw["payload"]),
+            "group": Group(**raw["group"]),
+            "over": Over(raw["over"]),
+        }
         return cls(**{**raw, **fixed})
 
 
@@ -76,6 +99,7 @@ class Flow:
 
     src: str
     dst: str
+    automatic: bool = False
 
 
 @dataclass(slots=True)
@@ -199,7 +223,7 @@ def declare_flow(src: str, dst: str) -> None:
     """Declare an arrow from each range named ``src`` to the range named ``dst`` of the same rank in its CTA."""
     _, where = _building(f"trace.dag({src!r}, {dst!r})")
     flow = Flow(_checked_name(src, "source", where), _checked_name(dst, "destination", where))
-    _evaluate(json.dumps(asdict(flow), sort_keys=True), tirx.IntImm("int32", 0))
+    _evaluate(flow_statement(flow))
 
 
 def payload_expression(payload: Any, what: str) -> tuple[Any, PayloadType]:
@@ -229,6 +253,16 @@ def payload_expression(payload: Any, what: str) -> tuple[Any, PayloadType]:
     raise PayloadError(
         f"{what}: a payload is a scalar of at most 32 bits, this one is {dtype}; cast it, T.cast(x, 'int32')"
     )
+
+
+def marker_statement(marker: Marker, payload: Any) -> Any:
+    """The placeholder of a marker, as a statement."""
+    return _placeholder(marker.to_json(), payload)
+
+
+def flow_statement(flow: Flow) -> Any:
+    """The placeholder of a flow, as a statement."""
+    return _placeholder(json.dumps(asdict(flow), sort_keys=True), tirx.IntImm("int32", 0))
 
 
 def is_marker(statement: Any) -> bool:
@@ -279,13 +313,17 @@ def _marker(kind: EventKind, token: AnnoToken) -> Marker:
     return Marker(kind, token.name, token.lane, token.group, token.payload_type, token.source, token.range)
 
 
+def _placeholder(text: str, payload: Any) -> Any:
+    return tirx.Evaluate(T.call_extern("handle", MARKER, text, payload))
+
+
 def _emit(marker: Marker, payload: Any) -> None:
-    _evaluate(marker.to_json(), payload)
+    _evaluate(marker_statement(marker, payload))
 
 
-def _evaluate(text: str, payload: Any) -> None:
+def _evaluate(statement: Any) -> None:
     evaluate: Callable[[Any], None] = T.evaluate
-    evaluate(T.call_extern("handle", MARKER, text, payload))
+    evaluate(statement.value)
 
 
 def _building(what: str) -> tuple[_BuildState, str]:

@@ -15,7 +15,7 @@ from tvm.ir import Op
 
 from tltrace_nb.core.errors import MarkerError, PlacementError, TokenError
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, op_name, rebuild, sequence, walk
-from tltrace_nb.core.markers import Flow, Group, Marker, is_marker, read_marker
+from tltrace_nb.core.markers import Flow, Group, Marker, Over, is_marker, read_marker
 from tltrace_nb.core.sites import EventKind, Site
 
 SITE = "__tlt_site"
@@ -27,7 +27,7 @@ DATA_PARALLEL = (tirx.ForKind.PARALLEL, tirx.ForKind.VECTORIZED)
 class MarkedKernel:
     """A PrimFunc whose markers are numbered: each stands as ``__tlt_site(id, payload)``, in order of appearance.
 
-    ``groups`` are the groups of the sites, site by site.
+    ``groups`` and ``over`` are the groups of the sites and what they are about, site by site.
     """
 
     func: Any
@@ -35,6 +35,7 @@ class MarkedKernel:
     sites: tuple[Site, ...]
     groups: tuple[Group, ...]
     flows: tuple[tuple[str, str], ...]
+    over: tuple[Over, ...]
 
 
 def read_sites(func: Any) -> MarkedKernel:
@@ -55,7 +56,7 @@ def read_sites(func: Any) -> MarkedKernel:
             flows.append((found.src, found.dst))
             return sequence([])
         _refuse_where_no_marker_can_stand(found, above, kernel)
-        launch = next(s for s in above if _is_root(s))
+        launch = next(s for s in above if is_launch(s))
         if found.kind is EventKind.RANGE_BEGIN:
             launch_of[found.range] = launch
         elif found.kind is EventKind.RANGE_END and not launch_of[found.range].same_as(launch):
@@ -79,7 +80,8 @@ def read_sites(func: Any) -> MarkedKernel:
         Site(i, m.kind, m.name, m.lane, m.group.name, m.payload, m.source, begins.get(m.range, -1))
         for i, m in enumerate(markers)
     )
-    return MarkedKernel(numbered, kernel, sites, tuple(m.group for m in markers), tuple(dict.fromkeys(flows)))
+    groups, over = tuple(m.group for m in markers), tuple(m.over for m in markers)
+    return MarkedKernel(numbered, kernel, sites, groups, tuple(dict.fromkeys(flows)), over)
 
 
 def strip(func: Any) -> Any:
@@ -115,12 +117,13 @@ def site_id(statement: Stmt) -> int:
     return int(statement.value.args[1])
 
 
-def _is_root(statement: Stmt) -> bool:
+def is_launch(statement: Stmt) -> bool:
+    """Whether a statement is the block around the body of a ``T.Kernel``."""
     return isinstance(statement, tirx.SBlock) and statement.name_hint == ROOT_BLOCK
 
 
 def _refuse_where_no_marker_can_stand(marker: Marker, above: tuple[Stmt, ...], kernel: str) -> None:
-    if not any(map(_is_root, above)):
+    if not any(map(is_launch, above)):
         raise MarkerError(f"kernel {kernel}, {marker.source}: {marker.name!r} stands outside T.Kernel")
     for loop in above:
         if isinstance(loop, tirx.For) and loop.kind in DATA_PARALLEL:

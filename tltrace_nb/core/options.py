@@ -1,4 +1,4 @@
-"""What a traced build may be told: how many events, which CTAs, how much memory.
+"""What a traced build may be told: how many events, which CTAs, how much memory, which automatic markers.
 
 In: the author's wishes, as Python values. Out: :class:`TraceOptions`, hashable, part of every cache key.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tltrace_nb.core.autooptions import Auto, AutoOptions
 from tltrace_nb.core.sites import Keep
 
 MEBIBYTE = 1 << 20
@@ -24,13 +25,15 @@ class TraceOptions:
     """Options of a traced build.
 
     ``max_events``: records per writer, ``None`` for what the loops need; ``keep``: which ones survive when there are
-    more; ``ctas``: linear ids of the traced CTAs, ``None`` for all; ``budget``: bytes that the slots may take.
+    more; ``ctas``: linear ids of the traced CTAs, ``None`` for all; ``budget``: bytes that the slots may take;
+    ``auto``: which operators get automatic markers, ``None`` for none.
     """
 
     max_events: int | None = None
     keep: Keep = Keep.FIRST
     ctas: tuple[int, ...] | None = None
     budget: int = DEFAULT_BUDGET
+    auto: AutoOptions | None = None
 
     @classmethod
     def of(
@@ -39,8 +42,10 @@ class TraceOptions:
         keep: Literal["first", "last"] = "first",
         ctas: Ctas | None = None,
         budget: int = DEFAULT_BUDGET,
+        auto: Auto = None,
     ) -> TraceOptions:
-        """Options from plain values. ``ctas`` is a count (the first n), a range, a slice with an end, or ids.
+        """Options from plain values. ``ctas`` is a count (the first n), a range, a slice with an end, or ids; ``auto``
+        is what ``AutoOptions.of`` takes.
 
         Raises ``ValueError`` or ``TypeError`` for values that make no sense, naming the right ones.
         """
@@ -49,12 +54,17 @@ class TraceOptions:
             raise ValueError(f"keep={keep!r}: give 'first' or 'last'")
         if budget < 1:
             raise ValueError(f"budget={budget!r}: give the bytes that the slots may take, at least 1")
-        return cls(max_events, Keep(keep), None if ctas is None else _cta_ids(ctas), budget)
+        ids = None if ctas is None else _cta_ids(ctas)
+        return cls(max_events, Keep(keep), ids, budget, AutoOptions.of(auto))
 
     def with_max_events(self, max_events: int) -> TraceOptions:
         """The same options but for the records per writer. Raises ``ValueError`` as ``of``."""
         _check_max_events(max_events)
         return replace(self, max_events=max_events)
+
+    def with_auto(self, auto: Auto) -> TraceOptions:
+        """The same options with other automatic markers; ``None`` changes nothing. Raises as ``AutoOptions.of``."""
+        return self if auto is None else replace(self, auto=AutoOptions.of(auto))
 
 
 def _check_max_events(max_events: Any) -> None:

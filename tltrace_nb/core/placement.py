@@ -22,6 +22,7 @@ from tvm.ir import structural_equal
 from tvm.tirx.stmt_functor import ir_transform
 
 from tltrace_nb.core.anchors import ANCHOR, CARRIER, LEAF, Anchor, Mode, is_leaf
+from tltrace_nb.core.autosync import arrives, waits
 from tltrace_nb.core.ir import (
     Stmt,
     children,
@@ -127,9 +128,11 @@ class _Placer:
             edges[authored[-1]].back += back
         for key in sorted({key for hold in holds if hold for key in hold}):
             for run in _runs(key, holds):
-                self._mark(holds[run[0]][key], edges[run[0]].front, edges[run[-1]].back)  # type: ignore[index]
-                for i in run:
-                    here[i].add(key)
+                marked = _beside(key[1], run, holds, statements)
+                if marked:
+                    self._mark(holds[run[0]][key], edges[marked[0]].front, edges[marked[-1]].back)  # type: ignore[index]
+                    for i in run:
+                        here[i].add(key)
         done = [
             self._with_edges(inner, edge)
             for inner, edge in zip(
@@ -173,12 +176,11 @@ class _Placer:
         return sequence([*map(_statement, front), statement, *map(_statement, back)])
 
     def _mark(self, anchor: Anchor, front: list[_Record], back: list[_Record]) -> None:
-        if anchor.mode is Mode.AFTER:
-            back.append(_Record(anchor.site, anchor.payload, anchor.condition))
-            return
-        front.append(_Record(anchor.site, anchor.payload, anchor.condition))
-        if anchor.mode is Mode.AROUND:
-            back.append(_Record(self.end_of[anchor.site], anchor.payload, anchor.condition))
+        end = None if anchor.mode in (Mode.BEFORE, Mode.AFTER) else self.end_of.get(anchor.site)
+        alone_behind = anchor.mode is not Mode.BEFORE and end is None
+        (back if alone_behind else front).append(_Record(anchor.site, anchor.payload, anchor.condition))
+        if end is not None:
+            back.append(_Record(end, anchor.payload, anchor.condition))
 
 
 def _statement(record: _Record) -> Stmt:
@@ -237,6 +239,17 @@ def _runs(key: _Key, holds: list[dict[_Key, Anchor] | None]) -> Iterator[list[in
             run.append(i)
     if run:
         yield list(range(run[0], run[-1] + 1))
+
+
+def _beside(mode: Mode, run: list[int], holds: list[dict[_Key, Anchor] | None], statements: list[Stmt]) -> list[int]:
+    """The statements that an anchor of a run of operators marks: the run, or the scheduler's own next to it."""
+    if mode is Mode.WAITS:
+        first = next((i + 1 for i in range(run[0] - 1, -1, -1) if holds[i] is not None), 0)
+        return [i for i in range(first, run[0]) if waits(statements[i])]
+    if mode is Mode.ARRIVALS:
+        last = next((i for i in range(run[-1] + 1, len(holds)) if holds[i] is not None), len(holds))
+        return [i for i in range(run[-1] + 1, last) if arrives(statements[i])]
+    return run
 
 
 def _held(statement: Stmt) -> dict[_Key, Anchor] | None:

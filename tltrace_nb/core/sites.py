@@ -98,6 +98,7 @@ class SiteTable:
 
     ``capacity`` is in records per writer, the header not counted. ``ctas`` lists the linear ids of the traced CTAs in
     row order, or is ``None`` when every CTA is traced. ``flows`` are the (source, destination) names of ``trace.dag``.
+    ``note`` says what of the kernel is not marked although it was asked for.
     """
 
     kernel: str
@@ -111,6 +112,7 @@ class SiteTable:
     max_events: int | None = None
     source: str = ""
     source_hash: str = ""
+    note: str = ""
     version: int = TABLE_VERSION
 
     @property
@@ -120,7 +122,10 @@ class SiteTable:
 
     def to_json(self) -> str:
         """The table as JSON text; ``from_json`` is its inverse."""
-        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+        fields = dataclasses.asdict(self)
+        if not self.note:  # tables of earlier versions have none, and the text decides the tag
+            del fields["note"]
+        return json.dumps(fields, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> SiteTable:

@@ -169,6 +169,7 @@ def _check(table: SiteTable) -> None:
         table.kernel,
         table.source,
         table.source_hash,
+        table.note,
         *(name for flow in table.flows for name in flow),
     ]
     for site in table.sites:
