@@ -21,7 +21,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
 from tltrace_nb.core.api import HISTORY, trace
-from tltrace_nb.core.autooptions import LIGHT, AutoOptions
+from tltrace_nb.core.auto.options import LIGHT, AutoOptions
 from tltrace_nb.core.devices import check_device
 from tltrace_nb.core.intercept import plain_builders
 from tltrace_nb.core.options import TraceOptions

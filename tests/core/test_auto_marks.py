@@ -17,8 +17,9 @@ from kernels import BY_NAME, builds
 from kernels.replay import Mark, Placed, placed_of, replay, spans, threads_of, tile_numbers
 
 from tltrace_nb import trace
-from tltrace_nb.core import autosettle, lowering
-from tltrace_nb.core.autooptions import Auto, AutoOptions
+from tltrace_nb.core import lowering
+from tltrace_nb.core.auto import settle
+from tltrace_nb.core.auto.options import Auto, AutoOptions
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import PayloadError, PlacementError
 from tltrace_nb.core.numbering import read_sites
@@ -434,9 +435,9 @@ def test_a_refused_marker_of_the_author_s_is_refused_all_the_same() -> None:
 
 def test_as_few_as_possible_are_left_out() -> None:
     bad = {3, 4, 11}
-    assert autosettle._most(list(range(16)), lambda some: not bad & set(some)) == sorted(set(range(16)) - bad)
-    assert autosettle._most([1], lambda some: not some) == []
-    assert autosettle._most([], lambda some: False) == []
+    assert settle._most(list(range(16)), lambda some: not bad & set(some)) == sorted(set(range(16)) - bad)
+    assert settle._most([1], lambda some: not some) == []
+    assert settle._most([], lambda some: False) == []
 
 
 def test_where_the_scheduler_waits_for_nothing_there_is_no_site_that_never_records() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tltrace_nb import trace
-from tltrace_nb.core.autooptions import KINDS, AutoOptions
+from tltrace_nb.core.auto.options import KINDS, AutoOptions
 from tltrace_nb.core.options import TraceOptions
 
 

@@ -15,7 +15,7 @@ from tilelang.engine.lower import lower_with_context
 from kernels import MODULES, Reference
 from tltrace_nb.core import lowering, numbering, schedule
 from tltrace_nb.core.again import lower
-from tltrace_nb.core.autooptions import Auto
+from tltrace_nb.core.auto.options import Auto
 from tltrace_nb.core.options import TraceOptions
 
 

@@ -16,7 +16,7 @@ from tilelang.jit import JITImpl
 
 from tltrace_nb import trace
 from tltrace_nb.core import devices, jit
-from tltrace_nb.core.autooptions import AutoOptions
+from tltrace_nb.core.auto.options import AutoOptions
 from tltrace_nb.core.intercept import plain_builders
 from tltrace_nb.core.jit import Compilation
 from tltrace_nb.magic import parse

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tltrace_nb.core.autooptions import LIGHT, Auto, AutoOptions
+from tltrace_nb.core.auto.options import LIGHT, Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO, check_device, model_of
 from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
 

@@ -19,8 +19,8 @@ from tvm import tirx
 from tvm.arith import Analyzer
 
 from tltrace_nb.core import cache
-from tltrace_nb.core.automark import mark
-from tltrace_nb.core.autooptions import Auto, AutoOptions
+from tltrace_nb.core.auto.marks import mark
+from tltrace_nb.core.auto.options import Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO
 from tltrace_nb.core.errors import DeviceError, NotTracedError
 from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare

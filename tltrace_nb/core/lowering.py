@@ -2,7 +2,7 @@
 
 In: a PrimFunc with placeholders, a target, options. Out: :class:`Lowering`, which knows the site table and turns the
 scheduled PrimFunc into the recording one. Its steps, in order: add automatic markers where they are asked for
-(``automark``, and ``autosettle`` for those that find no place), number the markers (``numbering``), attach them to
+(``auto.marks``, and ``auto.settle`` for those that find no place), number the markers (``numbering``), attach them to
 operators (``anchors``), let TileLang schedule the kernel with and without them (``schedule``) and see that both are the
 same, put the markers back (``placement``), choose who writes (``writers``), and emit the calls (here, with ``device``).
 """
@@ -20,8 +20,8 @@ from tvm.arith import Analyzer
 
 from tltrace_nb.core import device
 from tltrace_nb.core.anchors import attach
-from tltrace_nb.core.automark import mark
-from tltrace_nb.core.autosettle import settle
+from tltrace_nb.core.auto.marks import mark
+from tltrace_nb.core.auto.settle import settle
 from tltrace_nb.core.errors import CapacityError, PlacementError
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, walk, with_block
 from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip

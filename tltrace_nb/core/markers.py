@@ -63,7 +63,7 @@ class Over(enum.StrEnum):
 class Marker:
     """One placeholder as it stands in the kernel; ``range`` joins the two ends of a range.
 
-    An ``automatic`` one was not written by the author (``core.automark``); its ``range`` tells it from the others.
+    An ``automatic`` one was not written by the author (``core.auto.marks``); its ``range`` tells it from the others.
     """
 
     kind: EventKind

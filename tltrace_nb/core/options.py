@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tltrace_nb.core.autooptions import Auto, AutoOptions
+from tltrace_nb.core.auto.options import Auto, AutoOptions
 from tltrace_nb.core.sites import Keep
 
 MEBIBYTE = 1 << 20

@@ -22,7 +22,7 @@ from tvm.ir import structural_equal
 from tvm.tirx.stmt_functor import ir_transform
 
 from tltrace_nb.core.anchors import ANCHOR, CARRIER, LEAF, Anchor, Mode, is_leaf
-from tltrace_nb.core.autosync import arrives, waits
+from tltrace_nb.core.auto.sync import arrives, waits
 from tltrace_nb.core.ir import (
     Stmt,
     children,

@@ -6,7 +6,7 @@ In: the unscheduled PrimFunc and :class:`AutoOptions`. Out: the PrimFunc with pl
 The payload is the variable of the innermost loop, the source line that which TileLang noted for the statement. An
 operator that stands directly in a range of the author's is the author's: it gets none. The barriers that TileLang's
 scheduler will add are not there yet: markers for them stand beside the operators (``markers.Over``), and those beside
-which it adds none are taken out again by ``core.autosettle``.
+which it adds none are taken out again by ``core.auto.settle``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
 from tltrace_nb.core.anchors import is_leaf, is_pipelined
-from tltrace_nb.core.autonames import Operator, joined, operator
-from tltrace_nb.core.autooptions import AutoOptions
-from tltrace_nb.core.autosource import sources_of
-from tltrace_nb.core.autosync import BLOCK, awaited
+from tltrace_nb.core.auto.names import Operator, joined, operator
+from tltrace_nb.core.auto.options import AutoOptions
+from tltrace_nb.core.auto.source import sources_of
+from tltrace_nb.core.auto.sync import BLOCK, awaited
 from tltrace_nb.core.ir import Stmt, children, flatten, rebuild, sequence, walk
 from tltrace_nb.core.markers import (
     DEFAULT_LANE,

@@ -13,7 +13,7 @@ import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
 from tltrace_nb.core.anchors import is_pipelined
-from tltrace_nb.core.autosync import WGMMA, arrived_at, awaited
+from tltrace_nb.core.auto.sync import WGMMA, arrived_at, awaited
 from tltrace_nb.core.ir import Stmt, loads, op_name, walk
 
 _TILE_OPERATOR = "tl.tileop."
@@ -43,12 +43,12 @@ _KIND_AND_VERB = {
     "atomicmax": ("atomic", "atomic max"),
     "atomicmin": ("atomic", "atomic min"),
 }
-"""Of TileLang's operators: the kind, one of ``autooptions.KINDS``, and the verb. Others are of the kind ``other``."""
+"""Of TileLang's operators: the kind, one of ``options.KINDS``, and the verb. Others are of the kind ``other``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator: its kind (``autooptions.KINDS``), its name, and the buffers that it reads and writes."""
+    """One operator: its kind (``options.KINDS``), its name, and the buffers that it reads and writes."""
 
     kind: str
     name: str

@@ -1,0 +1,7 @@
+"""Automatic markers: what an author would have marked, in a kernel that nobody marked. The way of a kernel::
+
+options   what is to be marked
+marks     puts ranges around operators and loops, before TileLang schedules them (names, source)
+sync      marks the waits and arrivals that the schedule has brought
+settle    leaves out what the schedule refuses
+"""
