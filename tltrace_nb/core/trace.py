@@ -7,9 +7,9 @@ the truth and are copied to the host, and decoded, when first looked at.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from tltrace_nb.analysis.table import Table
     from tltrace_nb.core.decode import Frames
     from tltrace_nb.core.options import Ctas
+    from tltrace_nb.simulator.machine import Gpu
     from tltrace_nb.widget.lanes import Time
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
@@ -208,6 +210,64 @@ class Trace:
         from tltrace_nb.widget.html import write_html
 
         return write_html(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height)
+
+    # ---- what the events say: frames with the columns of analysis.columns, with notes and a figure
+
+    def summary(self) -> Table:
+        """Per name count, durations in cycles, share of the CTAs' time, overlap; ``analysis.columns.SUMMARY``."""
+        from tltrace_nb.analysis.summary import summary
+
+        return summary(self)
+
+    def occupancy(
+        self, *, registers: int | None = None, shared: int | None = None, gpu: str | Gpu | None = None
+    ) -> Table:
+        """CTAs and warps resident per SM over time, and what it could hold; as ``analysis.occupancy.occupancy``."""
+        from tltrace_nb.analysis.occupancy import occupancy
+
+        return occupancy(self, registers=registers, shared=shared, gpu=gpu)
+
+    def waves(
+        self,
+        by: Literal["wave", "sm", "launch"] = "wave",
+        *,
+        registers: int | None = None,
+        shared: int | None = None,
+        gpu: str | Gpu | None = None,
+    ) -> Table:
+        """Waves, tail, imbalance and quantisation loss; as ``analysis.waves.waves``."""
+        from tltrace_nb.analysis.waves import waves
+
+        return waves(self, by, registers=registers, shared=shared, gpu=gpu)
+
+    def waits(self, names: str | Iterable[str] = (), *, each: bool = False) -> Table:
+        """Blocked cycles by what waited, barrier and producer; as ``analysis.waits.waits``.
+
+        >>> trace.waits("wait *").figure()
+        """
+        from tltrace_nb.analysis.waits import waits
+
+        return waits(self, names, each=each)
+
+    def critical_path(self, *, barriers: str | Iterable[str] = ()) -> Table:
+        """The chain of ranges that bounds each CTA, and the slack of the others; as ``analysis.critical_path``."""
+        from tltrace_nb.analysis.critical_path import critical_path
+
+        return critical_path(self, barriers=barriers)
+
+    def pipeline(
+        self,
+        producer: str | None = None,
+        consumer: str | None = None,
+        *,
+        wait: str | Iterable[str] = (),
+        flight: float | None = None,
+        passing: float | None = None,
+    ) -> Table:
+        """Per iteration issue, readiness, use and bubble, in cycles; as ``analysis.pipeline.pipeline``."""
+        from tltrace_nb.analysis.pipeline import pipeline
+
+        return pipeline(self, producer, consumer, wait=wait, flight=flight, passing=passing)
 
     def __repr__(self) -> str:
         from tltrace_nb.core import summary

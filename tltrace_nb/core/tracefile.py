@@ -49,7 +49,10 @@ class TraceFileError(TraceError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TraceMeta:
-    """Where a trace comes from. ``captured`` is an ISO time, ``grids`` the launches' actual extents (x, y, z)."""
+    """Where a trace comes from. ``captured`` is an ISO time, ``grids`` the launches' actual extents (x, y, z).
+
+    ``resources``: registers per thread and bytes of shared memory per CTA of each launch, ``None`` where not known.
+    """
 
     kernel: str = ""
     device: Literal["cuda", "virtual"] = "cuda"
@@ -62,6 +65,7 @@ class TraceMeta:
     command: str = ""
     captured: str = ""
     grids: tuple[tuple[int, int, int], ...] | None = None
+    resources: tuple[tuple[int, int], ...] | None = None
     note: str = ""
 
 
@@ -189,7 +193,7 @@ def _meta(raw: Any) -> TraceMeta:
         raise TraceFileError(f"{META} says nothing of where the trace comes from; save it again")
     known = {each.name for each in dataclasses.fields(TraceMeta)}
     values = {name: value for name, value in raw.items() if name in known}
-    grids, versions = values.pop("grids", None), values.pop("versions", {})
+    grids, versions, resources = values.pop("grids", None), values.pop("versions", {}), values.pop("resources", None)
     wrong = [name for name, value in values.items() if not isinstance(value, str)]
     if wrong or values.get("device", "cuda") not in ("cuda", "virtual") or not isinstance(versions, dict):
         raise TraceFileError(f"{META} has unreadable fields: {wrong or ['device, or versions']}; save the trace again")
@@ -198,7 +202,13 @@ def _meta(raw: Any) -> TraceMeta:
             grids = tuple((int(x), int(y), int(z)) for x, y, z in grids)
         except (TypeError, ValueError) as error:
             raise TraceFileError(f"{META} has an unreadable grid: {grids!r}; save the trace again") from error
-    return TraceMeta(**values, grids=grids, versions={str(name): str(value) for name, value in versions.items()})
+    if resources is not None:
+        try:
+            resources = tuple((int(registers), int(shared)) for registers, shared in resources)
+        except (TypeError, ValueError) as error:
+            raise TraceFileError(f"{META} has unreadable resources: {resources!r}; save the trace again") from error
+    texts = {str(name): str(value) for name, value in versions.items()}
+    return TraceMeta(**values, grids=grids, resources=resources, versions=texts)
 
 
 def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:

@@ -81,8 +81,14 @@ class VirtualKernel:
         check_budget(table, rows, self.options.budget)
         writers, words = (int(e) for e in self.lowering.slots.shape[1:])
         slots = np.zeros((rows, writers, words), np.int64)
+        taken = (footprint(program, self.gpu) for program in self.programs)
         origin = dataclasses.replace(
-            describe(table, tuple(grids)), device="virtual", gpu=f"{self.gpu.name} model", driver="", cuda=""
+            describe(table, tuple(grids)),
+            device="virtual",
+            gpu=f"{self.gpu.name} model",
+            driver="",
+            cuda="",
+            resources=tuple((each.registers, each.shared) for each in taken),
         )
         trace = Trace(slots, table, origin)
         if started is not None:
