@@ -14,10 +14,8 @@ from tltrace_nb.core.tracefile import TraceMeta
 from tltrace_nb.demo import RECORDED
 
 SMS = 4
-STAYS = st.lists(
-    st.builds(lambda sm, start, length: Stay(sm, start, start + length), st.integers(0, SMS - 1), st.integers(0, 4000), st.integers(100, 3000)),
-    min_size=1, max_size=24,
-)  # fmt: skip
+STAY = st.tuples(st.integers(0, SMS - 1), st.integers(0, 4000), st.integers(100, 3000))
+STAYS = st.lists(STAY.map(lambda s: Stay(s[0], s[1], s[1] + s[2])), min_size=1, max_size=24)
 
 
 def resident(stays: list[Stay], sm: int, time: float) -> int:

@@ -27,9 +27,9 @@ import numpy as np
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, most
 from tltrace_nb.analysis.launch import caveats
-from tltrace_nb.analysis.links import links
+from tltrace_nb.analysis.links import Links, links
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, numbered, ranges_of
-from tltrace_nb.analysis.spans import Ints, groups, ordinal
+from tltrace_nb.analysis.spans import Axis, Ints, groups, ordinal
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.core.cells import category, masked
 
@@ -73,15 +73,15 @@ def critical_path(trace: Trace, *, barriers: str | Iterable[str] = ()) -> Table:
             "no arrows (trace.dag) and no barriers= say which thread waited for which: the chain stays on the thread "
             "whose range ends last"
         )
-    leaf = np.flatnonzero(~every.encloses)
-    rank = _ranks(every, leaf)
-    edges = _edges(every, rank, arrows.src, arrows.dst, wanted)
-    binder, arrival, via, slack = _solve(every, rank, edges)
+    rank = _ranks(every)
+    previous = _previous(every.thread[rank])
+    others = _others(every, rank, previous, arrows, wanted)
+    binder, arrival, via, slack = _solve(every, rank, previous, others)
 
     start = np.maximum(every.start[rank], arrival)
-    gap = start - np.where(via == _ENTRY, 0, arrival)
+    gap = start - np.where(binder < 0, 0, arrival)
     critical, step = _walk(every.cta[rank], binder)
-    back = np.argsort(rank)  # from the order of ends to that of the events
+    back = np.argsort(rank, kind="stable")  # from the order of ends to that of the events
     rows = every.row[rank][back]
     values: dict[str, Any] = cells(events, rows, ("cta", "thread", "name", "role", "lane", "payload", "start", "end"))
     values |= {
@@ -96,33 +96,37 @@ def critical_path(trace: Trace, *, barriers: str | Iterable[str] = ()) -> Table:
     return table("critical_path", columns.CRITICAL_PATH, values, notes)
 
 
-def _ranks(every: Ranges, leaf: Ints) -> Ints:
+def _ranks(every: Ranges) -> Ints:
     """The ranges that enclose no other, by CTA and then by end: every dependency leads from an earlier to a later."""
-    return leaf[np.lexsort((leaf, every.start[leaf], every.end[leaf], every.cta[leaf]))]
+    leaf = np.flatnonzero(~every.encloses)
+    _, cta = np.unique(every.cta[leaf], return_inverse=True)
+    axis = Axis.of(int(cta.max(initial=0)) + 1, every.start, every.end)
+    return leaf[np.lexsort((every.start[leaf], axis.at(cta, every.end[leaf])))]
 
 
-def _edges(every: Ranges, rank: Ints, src: Ints, dst: Ints, barriers: list[int]) -> _Edges:
-    """All dependencies, in positions of ``rank``."""
-    number = np.full(len(every), -1, np.int64)
-    number[rank] = np.arange(len(rank))
-    thread = every.thread[rank]
+def _previous(thread: Ints) -> Ints:
+    """For each range the one before it on its thread, -1 for the first."""
     by_thread = np.argsort(thread, kind="stable")
     follows = thread[by_thread][1:] == thread[by_thread][:-1]
-    before, after = by_thread[:-1][follows], by_thread[1:][follows]
-    previous = np.full(len(rank), -1, np.int64)
-    previous[after] = before
-    src, dst = number[src], number[dst]
-    forward = (src >= 0) & (src < dst)
-    parts = [
-        (before, after, every.end[rank][before], _THREAD),
-        (src[forward], dst[forward], every.end[rank][src[forward]], _DAG),
-    ]
+    previous = np.full(len(thread), -1, np.int64)
+    previous[by_thread[1:][follows]] = by_thread[:-1][follows]
+    return previous
+
+
+def _others(every: Ranges, rank: Ints, previous: Ints, arrows: Links, barriers: list[int]) -> _Edges:
+    """The dependencies on other threads, in positions of ``rank``, by destination and then arrival."""
+    number = np.full(len(every), -1, np.int64)
+    number[rank] = np.arange(len(rank))
+    src, dst = number[arrows.src], number[arrows.dst]
+    arrival, via = every.end[arrows.src], np.full(len(src), _DAG)
     if barriers:
         last, waiting = _barriers(every, rank, barriers)
-        parts.append((previous[last], waiting, every.start[rank][last], _BARRIER))
-    via = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])
-    src, dst, arrival = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    return _Edges(src, dst, arrival, via)
+        src, dst = np.concatenate([src, previous[last]]), np.concatenate([dst, waiting])
+        arrival = np.concatenate([arrival, every.start[rank][last]])
+        via = np.concatenate([via, np.full(len(last), _BARRIER)])
+    forward = np.flatnonzero(src < dst)
+    order = forward[np.lexsort((arrival[forward], dst[forward]))]
+    return _Edges(src[order], dst[order], arrival[order], via[order])
 
 
 def _barriers(every: Ranges, rank: Ints, names: list[int]) -> tuple[Ints, Ints]:
@@ -141,24 +145,34 @@ def _barriers(every: Ranges, rank: Ints, names: list[int]) -> tuple[Ints, Ints]:
     return last[meeting][waiting], mine[waiting]
 
 
-def _solve(every: Ranges, rank: Ints, edges: _Edges) -> tuple[Ints, Ints, Ints, Ints]:
+def _solve(every: Ranges, rank: Ints, previous: Ints, others: _Edges) -> tuple[Ints, Ints, Ints, Ints]:
     """Per range: what binds it (-1: nothing), when that was done, how, and the range's slack."""
-    count = len(rank)
     cta, end = every.cta[rank], every.end[rank]
-    # By destination and then arrival: the last of each destination binds it; of equals, an arrow before the thread.
-    order = np.lexsort((edges.via, edges.arrival, edges.dst))
-    src, dst, arrival, via = (each[order] for each in (edges.src, edges.dst, edges.arrival, edges.via))
-    binder, bound, how = np.full(count, -1, np.int64), np.zeros(count, np.int64), np.full(count, _ENTRY)
-    binder[dst], bound[dst], how[dst] = src, arrival, via  # the last assignment of each stays
-    room = bound[dst] - arrival
-    last = np.concatenate([cta[1:] != cta[:-1], [True]]) if count else np.zeros(0, np.bool_)
-    finish = end[last][np.cumsum(np.concatenate([[0], last[:-1]]).astype(np.int64))] if count else end
+    binder, how = previous.copy(), np.where(previous >= 0, _THREAD, _ENTRY)
+    bound = np.where(previous >= 0, end[previous], 0)
+    # Of the others the last for each destination counts, unless its own thread was later.
+    latest = np.concatenate([others.dst[1:] != others.dst[:-1], [True]])[: len(others.dst)]
+    src, dst, arrival, via = (each[latest] for each in (others.src, others.dst, others.arrival, others.via))
+    binds = arrival >= bound[dst]
+    dst = dst[binds]
+    binder[dst], bound[dst], how[dst] = src[binds], arrival[binds], via[binds]
+
+    last = np.concatenate([cta[1:] != cta[:-1], [True]])[: len(cta)]
+    finish = np.repeat(end[last], np.diff(np.flatnonzero(np.concatenate([[True], last]))))
     slack = (finish - end).tolist()
-    real = src >= 0
-    pairs = zip(src[real][::-1].tolist(), dst[real][::-1].tolist(), room[real][::-1].tolist(), strict=True)
-    for before, after, early in pairs:  # from the last range to the first
-        if (most := slack[after] + early) < slack[before]:
-            slack[before] = most
+    early = (bound - np.where(previous >= 0, end[previous], 0)).tolist()
+    other = list(
+        zip(others.src.tolist(), (bound[others.dst] - others.arrival).tolist(), others.dst.tolist(), strict=True)
+    )
+    before = previous.tolist()
+    for i in range(len(before) - 1, -1, -1):  # from the last range to the first, whose followers are then done
+        own = slack[i]
+        if (link := before[i]) >= 0 and own + early[i] < slack[link]:
+            slack[link] = own + early[i]
+        while other and other[-1][2] == i:
+            link, room, _ = other.pop()
+            if link >= 0 and own + room < slack[link]:
+                slack[link] = own + room
     return binder, bound, how, np.array(slack, np.int64)
 
 

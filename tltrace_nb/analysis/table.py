@@ -67,7 +67,7 @@ def table(
     **attrs: Any,
 ) -> Table:
     """The result of ``analysis`` (its module's name): the columns of ``schema`` in their order, and the notes."""
-    result = Table(pd.DataFrame({column: cells[column] for column in schema}))
+    result = Table(pd.DataFrame({column: cells[column] for column in schema}, copy=False))
     result.attrs = {"analysis": analysis, "notes": tuple(dict.fromkeys(notes))}
-    result.attrs |= attrs
+    result.attrs.update(attrs.items())
     return result
