@@ -203,8 +203,8 @@ def _iterations(
     ahead = np.searchsorted(issues, place.at(found.cta[dst], use), side="right") - np.arange(len(issues)) - 1
     values: dict[str, Any] = cells(events, found.row[dst], ("cta", "payload"))
     values |= {
-        "producer": renamed(events["name"], found.name[src]),
-        "consumer": renamed(events["name"], found.name[dst]),
+        "producer": renamed(events["name"].cat.categories, found.name[src]),
+        "consumer": renamed(events["name"].cat.categories, found.name[dst]),
         "iteration": turn.astype(np.int32),
         "issue": issue,
         "issued": issued,

@@ -88,7 +88,7 @@ def numbered(events: pd.DataFrame, names: str | Iterable[str], argument: str) ->
     return list(found)
 
 
-def renamed(column: pd.Series[Any], codes: Array) -> Any:
-    """A categorical of ``codes`` (-1 for missing) with the categories of ``column``."""
-    dtype: Any = column.dtype
+def renamed(names: pd.Index[Any], codes: Array) -> Any:
+    """A categorical of ``codes`` (-1 for missing) among ``names``."""
+    dtype: Any = pd.CategoricalDtype(names)
     return pd.Categorical.from_codes(codes, dtype=dtype)

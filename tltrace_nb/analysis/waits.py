@@ -139,7 +139,7 @@ def _each(events: pd.DataFrame, found: Ranges, waited: _Waits) -> pd.DataFrame:
     name = np.append(found.name, -1)
     values: dict[str, Any] = cells(events, rows, ("cta", "thread", "role", "payload"))
     values |= {
-        column: renamed(events["name"], name[at][order])
+        column: renamed(events["name"].cat.categories, name[at][order])
         for column, at in (("name", waited.held), ("barrier", waited.barrier), ("producer", waited.producer))
     }
     values |= {

@@ -266,14 +266,22 @@ class TraceSwitch:
             held -= oldest.device_bytes
             _ = oldest.slots
 
-    def run(self, compiled: Any, inputs: tuple[Any, ...], *, stem: str) -> Any:
+    def run(self, compiled: Any, inputs: tuple[Any, ...], *, stem: str, repeat: int = 1) -> Any:
         """Run a kernel and return its outputs alone: one tensor, or a tuple of several.
 
-        A traced kernel leaves its trace in ``last`` and, while tracing is on, dumps it under ``stem``.
-        Raises ``NotTracedError`` when tracing is on and the kernel was built without.
+        A traced kernel leaves its trace in ``last`` and, while tracing is on, dumps it under ``stem``. ``repeat``: run
+        it so often; the traces are the last so many of ``history``, what ``compare`` takes, and the last is dumped.
+        Raises ``NotTracedError`` when tracing is on and the kernel was built without, and ``ValueError`` for a
+        ``repeat`` below 1 or above ``HISTORY``.
         """
         from tltrace_nb.core.runs import run
 
+        if not 1 <= repeat <= HISTORY:
+            raise ValueError(f"repeat={repeat}: from 1 to {HISTORY}, as many traces as the history holds")
+        for _ in range(repeat - 1):
+            _, earlier = run(compiled, tuple(inputs), must_trace=self.enabled)
+            if earlier is not None and earlier is not self.last:
+                self.captured(earlier)
         outputs, trace = run(compiled, tuple(inputs), must_trace=self.enabled)
         if trace is not None:
             if trace is not self.last:

@@ -269,6 +269,12 @@ class Trace:
 
         return pipeline(self, producer, consumer, wait=wait, flight=flight, passing=passing)
 
+    def beside(self, other: Trace, **view: Any) -> Any:
+        """Two timelines over each other on one time axis, this one above; options and errors as ``figure``."""
+        from tltrace_nb.widget.pair import pair
+
+        return pair(self, other, **view)
+
     def __repr__(self) -> str:
         from tltrace_nb.core import summary
 

@@ -1,0 +1,51 @@
+"""Two timelines over each other, on one time axis: what is zoomed in one is zoomed in the other.
+
+In: two traces and the options of ``figure``. Out: ``plotly.graph_objects.Figure``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tltrace_nb.widget.figure import figure
+from tltrace_nb.widget.text import clean, markup
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from tltrace_nb.widget.lanes import TraceLike
+
+_BETWEEN_PX = 70
+
+
+def pair(a: TraceLike, b: TraceLike, **view: Any) -> go.Figure:
+    """The timelines of ``a``, above, and ``b``, below; ``view`` as ``figure``, for both.
+
+    A name has one entry in the legend, which hides it in both. Errors as ``figure``.
+    """
+    import plotly.graph_objects as go
+
+    above, below = figure(a, **view), figure(b, **view)
+    heights = [drawing.layout.height - drawing.layout.margin.t - drawing.layout.margin.b for drawing in (above, below)]
+    room = sum(heights) + _BETWEEN_PX
+    known: set[str] = set()
+    traces = []
+    for drawing, axes in ((above, {"xaxis": "x", "yaxis": "y"}), (below, {"xaxis": "x2", "yaxis": "y2"})):
+        mine: set[str] = set()
+        for each in drawing.data:
+            first = each.name not in known and each.name not in mine
+            mine.add(each.name)
+            traces.append(each.to_plotly_json() | axes | {"legendgroup": each.name, "showlegend": first})
+        known |= mine
+    both = go.Figure(traces)
+    layout = above.layout.to_plotly_json()
+    lower = below.layout.to_plotly_json()
+    split = heights[1] / room
+    layout["yaxis"] |= {"domain": [split + _BETWEEN_PX / room, 1]}
+    layout["xaxis2"] = lower["xaxis"] | {"matches": "x", "anchor": "y2"}
+    layout["yaxis2"] = lower["yaxis"] | {"domain": [0, split], "anchor": "x2"}
+    names = [markup(clean(trace.meta.kernel, 60)) for trace in (a, b)]
+    layout["title"] |= {"text": f"<b>{names[0]}</b> (a, above) and <b>{names[1]}</b> (b, below)"}
+    layout["height"] = room + above.layout.margin.t + above.layout.margin.b
+    layout["annotations"] = []
+    return both.update_layout(layout)
