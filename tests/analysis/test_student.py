@@ -7,7 +7,6 @@ import pytest
 
 from tltrace_nb.analysis.student import moderated, two_sided
 
-
 TABLE = [(12.706, 1, 0.05), (4.303, 2, 0.05), (3.182, 3, 0.05), (2.776, 4, 0.05), (6.869, 5, 0.001), (5.041, 8, 0.001)]
 
 

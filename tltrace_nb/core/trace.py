@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tltrace_nb.core.options import Ctas
     from tltrace_nb.simulator.machine import Gpu
     from tltrace_nb.widget.lanes import Time
+    from tltrace_nb.widget.views import Color, View
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
@@ -148,6 +149,8 @@ class Trace:
         time: Time = "auto",
         height: int | None = None,
         title: str | None = None,
+        view: View = "thread",
+        color: Color = "name",
     ) -> Any:
         """The timeline as a Plotly figure.
 
@@ -157,16 +160,30 @@ class Trace:
         ``time``: the unit of the axis, ``"cycles"`` of the SM since each CTA's entry, ``"ns"`` since the first CTA's
         entry, or ``"auto"``: cycles for one CTA, ns for several where they are known. ``height``: pixels (default: by
         the number of rows, 240 to 1200). ``title``: stands over it (default: the kernel's name; ``""`` for none).
+        ``view``: what a lane is, a ``"thread"`` (and lane name), a ``"cta"``, a ``"name"``, or an ``"sm"``, which draws
+        the CTAs as they came and went. ``color``: what a colour is, the ``"name"``, or on a scale the ``"payload"``,
+        the ``"duration"`` or the CTA's ``"wave"``.
 
-        Raises ``ValueError`` for another ``time``, for ``"ns"`` where no clock rate is known, for a ``limit`` below 1,
-        for ``ctas`` of which the trace has none, and for ``events`` that are not rows of this trace; ``TypeError`` for
-        values of another type; ``ModuleNotFoundError`` where Plotly is not installed.
+        Raises ``ValueError`` for another ``time``, ``view`` or ``color``, for ``"ns"`` and ``view="sm"`` where no clock
+        rate is known, for a ``limit`` below 1, for ``ctas`` of which the trace has none, and for ``events`` that are
+        not rows of this trace; ``TypeError`` for values of another type; ``ModuleNotFoundError`` where Plotly is not
+        installed.
 
         >>> trace.figure(ctas=range(4, 8), time="cycles").update_layout(width=1200)
         """
         from tltrace_nb.widget.figure import figure
 
-        return figure(self, ctas=ctas, events=events, limit=limit, time=time, height=height, title=title)
+        return figure(
+            self,
+            ctas=ctas,
+            events=events,
+            limit=limit,
+            time=time,
+            height=height,
+            title=title,
+            view=view,
+            color=color,
+        )
 
     def show(
         self,
