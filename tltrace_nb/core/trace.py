@@ -286,6 +286,21 @@ class Trace:
 
         return pipeline(self, producer, consumer, wait=wait, flight=flight, passing=passing)
 
+    def overhead(self, cost: float | None = None) -> Table:
+        """Per name what its own records take, at ``cost`` cycles each; as ``analysis.corrected.overhead``."""
+        from tltrace_nb.analysis.corrected import overhead
+
+        return overhead(self, cost)
+
+    def corrected(self, cost: float | None = None) -> Trace:
+        """This trace with ``cost`` cycles taken out for every record, as its ``meta.note`` then says.
+
+        By default the cost is that of the GPU's model. As ``analysis.corrected.corrected``, errors included.
+        """
+        from tltrace_nb.analysis.corrected import corrected
+
+        return corrected(self, cost)
+
     def beside(self, other: Trace, **view: Any) -> Any:
         """Two timelines over each other on one time axis, this one above; options and errors as ``figure``."""
         from tltrace_nb.widget.pair import pair
