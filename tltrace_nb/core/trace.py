@@ -7,7 +7,7 @@ the truth and are copied to the host, and decoded, when first looked at.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
@@ -285,6 +285,22 @@ class Trace:
         from tltrace_nb.analysis.pipeline import pipeline
 
         return pipeline(self, producer, consumer, wait=wait, flight=flight, passing=passing)
+
+    def roofline(
+        self,
+        *,
+        flop: float | Mapping[str, float] | None = None,
+        bytes: float | Mapping[str, float] | None = None,
+        dtype: str = "fp16",
+        gpu: str | Gpu | None = None,
+    ) -> Table:
+        """Achieved and attainable flop per second, of the launch and of names; as ``analysis.roofline.roofline``.
+
+        >>> trace.roofline(flop={"mma": 2 * 128 * 128 * 32}, bytes=a.nbytes + b.nbytes + c.nbytes)
+        """
+        from tltrace_nb.analysis.roofline import roofline
+
+        return roofline(self, flop=flop, bytes=bytes, dtype=dtype, gpu=gpu)
 
     def overhead(self, cost: float | None = None) -> Table:
         """Per name what its own records take, at ``cost`` cycles each; as ``analysis.corrected.overhead``."""

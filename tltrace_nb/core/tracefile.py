@@ -51,7 +51,8 @@ class TraceFileError(TraceError, ValueError):
 class TraceMeta:
     """Where a trace comes from. ``captured`` is an ISO time, ``grids`` the launches' actual extents (x, y, z).
 
-    ``resources``: registers per thread and bytes of shared memory per CTA of each launch, ``None`` where not known.
+    ``resources``: registers per thread and bytes of shared memory per CTA of each launch; ``work``: the flop of all
+    launches and the bytes of the tensors that they read and write. Both are ``None`` where not known.
     """
 
     kernel: str = ""
@@ -66,6 +67,7 @@ class TraceMeta:
     captured: str = ""
     grids: tuple[tuple[int, int, int], ...] | None = None
     resources: tuple[tuple[int, int], ...] | None = None
+    work: tuple[float, float] | None = None
     note: str = ""
 
 
@@ -193,22 +195,23 @@ def _meta(raw: Any) -> TraceMeta:
         raise TraceFileError(f"{META} says nothing of where the trace comes from; save it again")
     known = {each.name for each in dataclasses.fields(TraceMeta)}
     values = {name: value for name, value in raw.items() if name in known}
-    grids, versions, resources = values.pop("grids", None), values.pop("versions", {}), values.pop("resources", None)
+    grids, resources, work = (values.pop(name, None) for name in ("grids", "resources", "work"))
+    versions = values.pop("versions", {})
     wrong = [name for name, value in values.items() if not isinstance(value, str)]
     if wrong or values.get("device", "cuda") not in ("cuda", "virtual") or not isinstance(versions, dict):
         raise TraceFileError(f"{META} has unreadable fields: {wrong or ['device, or versions']}; save the trace again")
-    if grids is not None:
-        try:
+    try:
+        if grids is not None:
             grids = tuple((int(x), int(y), int(z)) for x, y, z in grids)
-        except (TypeError, ValueError) as error:
-            raise TraceFileError(f"{META} has an unreadable grid: {grids!r}; save the trace again") from error
-    if resources is not None:
-        try:
+        if resources is not None:
             resources = tuple((int(registers), int(shared)) for registers, shared in resources)
-        except (TypeError, ValueError) as error:
-            raise TraceFileError(f"{META} has unreadable resources: {resources!r}; save the trace again") from error
+        if work is not None:
+            work = (float(work[0]), float(work[1]))
+    except (TypeError, ValueError, LookupError) as error:
+        found = f"{grids!r}, {resources!r}, {work!r}"[:200]
+        raise TraceFileError(f"{META} has unreadable grid, resources, work: {found}; save the trace again") from error
     texts = {str(name): str(value) for name, value in versions.items()}
-    return TraceMeta(**values, grids=grids, resources=resources, versions=texts)
+    return TraceMeta(**values, grids=grids, resources=resources, work=work, versions=texts)
 
 
 def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:

@@ -17,11 +17,15 @@ UNITS: tuple[Unit, ...] = tuple(Unit)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one piece of work asks of the SM and the device. ``parts``: (index of the unit, cycles that it is busy)."""
+    """What one piece of work asks of the SM and the device. ``parts``: (index of the unit, cycles that it is busy).
+
+    ``flop``: what it does on tensor cores, and on CUDA cores in floating point, an operation there counting 1.
+    """
 
     parts: tuple[tuple[int, float], ...]
     bytes: float
     latency: float
+    flop: float = 0.0
 
 
 @dataclass(slots=True)
@@ -39,6 +43,10 @@ class Tally:
         taken: dict[tuple[Unit, str], float] = dict(self.work)
         self.work.clear()
         return taken
+
+
+def _floats(work: Work) -> bool:
+    return work.unit is Unit.CUDA and (not work.dtype or "float" in work.dtype)
 
 
 class Pricing:
@@ -69,7 +77,8 @@ class Pricing:
                 if not stores:
                     after[work.unit] = max(after.get(work.unit, 0.0), latency(self.gpu, work))
             moved = sum(w.amount for w in works if w.unit is Unit.GLOBAL)
-            self._known[key] = Cost(tuple(sorted(busy.items())), moved, sum(after.values()) if waits else 0.0)
+            flop = sum(w.amount for w in works if w.unit is Unit.TENSOR or _floats(w))
+            self._known[key] = Cost(tuple(sorted(busy.items())), moved, sum(after.values()) if waits else 0.0, flop)
         return self._known[key]
 
     def product(self, m: int, n: int, k: int, dtype: str) -> Cost:

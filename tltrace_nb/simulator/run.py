@@ -103,6 +103,7 @@ class VirtualKernel:
         except SimulationError as error:
             error.trace = trace
             raise
+        trace.meta = dataclasses.replace(origin, work=(engine.flop, float(sum(a.nbytes for a in arrays.values()))))
         return outputs, trace
 
     def _bind(
