@@ -180,3 +180,10 @@ def test_the_timelines_of_both_lie_over_each_other_on_one_axis() -> None:
     assert drawing.layout.yaxis.domain[0] > drawing.layout.yaxis2.domain[1]
     entries = [bar["name"] for bar in drawing.data if bar["showlegend"] is not False]
     assert len(entries) == len(set(entries))
+
+
+def test_a_name_has_one_colour_in_both_timelines() -> None:
+    trace = load(RECORDED / "gemm_3.tltrace")
+    drawing = trace.beside(load(RECORDED / "dynamic_gemm.tltrace"), ctas=1)
+    for name in ("load", "mma", "store"):
+        assert len({bar.marker.color for bar in drawing.data if bar.name == name}) == 1

@@ -17,7 +17,7 @@ from tltrace_nb.simulator.machine import PRESETS, Footprint, Gpu, Occupancy, occ
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace, TraceMeta
 
-_TAKEN = (("registers", "registers="), ("shared memory", "shared="))
+_TAKEN = (("how many registers", "registers="), ("how much shared memory", "shared="))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def launches(
             lacking = [i for i, value in enumerate(taken) if value is None]
             if lacking:
                 notes.append(
-                    f"{launch.name}: the trace does not say how much {' and '.join(_TAKEN[i][0] for i in lacking)} "
+                    f"{launch.name}: the trace does not say {' and '.join(_TAKEN[i][0] for i in lacking)} "
                     f"a CTA takes, so the limit is an upper bound, by {limit.limited_by}: pass "
                     + " and ".join(_TAKEN[i][1] for i in lacking)
                 )

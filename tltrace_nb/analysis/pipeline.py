@@ -243,5 +243,5 @@ def figure(result: Table) -> go.Figure:
     if result["bubble"].notna().any():
         flight = float((result["ready"] - result["issue"]).sum())
         hidden = float(result["overlap"].sum()) / max(flight, 1.0)
-        title += f": {result['bubble'].mean():,.0f} cycles an iteration, {hidden:.0%} of the production behind use"
+        title = f"Bubbles: {result['bubble'].mean():,.0f} cycles an iteration; {hidden:.0%} of production is hidden"
     return chart(result, traces, title, x="iteration", y="cycles", legend={"orientation": "h", "y": 1.08})

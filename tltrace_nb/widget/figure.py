@@ -131,7 +131,8 @@ def figure(
         yaxis=_lane_axis(plan, row_px),
     )
     if shade is not None:
-        drawing.update_layout(coloraxis={"colorscale": "Viridis", "colorbar": {"title": {"text": color}}})
+        bar = {"title": {"text": color}, "len": 0.6, "y": 0.3}  # below the legend
+        drawing.update_layout(coloraxis={"colorscale": "Viridis", "colorbar": bar})
     if trace.meta.device == "virtual":
         drawing.add_annotation(text=badge(trace.meta), **_BADGE)
     if plan.events.empty:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.widget.colors import border, ink, name_colors
 from tltrace_nb.widget.figure import figure
 from tltrace_nb.widget.text import clean, markup
 
@@ -28,6 +29,8 @@ def pair(a: TraceLike, b: TraceLike, **view: Any) -> go.Figure:
     above, below = figure(a, **view), figure(b, **view)
     heights = [drawing.layout.height - drawing.layout.margin.t - drawing.layout.margin.b for drawing in (above, below)]
     room = sum(heights) + _BETWEEN_PX
+    names = {name for trace in (a, b) for name in trace.events["name"].unique()}
+    colors = {markup(clean(name)): color for name, color in name_colors(names).items()}
     known: set[str] = set()
     traces = []
     for drawing, axes in ((above, {"xaxis": "x", "yaxis": "y"}), (below, {"xaxis": "x2", "yaxis": "y2"})):
@@ -35,7 +38,8 @@ def pair(a: TraceLike, b: TraceLike, **view: Any) -> go.Figure:
         for each in drawing.data:
             first = each.name not in known and each.name not in mine
             mine.add(each.name)
-            traces.append(each.to_plotly_json() | axes | {"legendgroup": each.name, "showlegend": first})
+            drawn = each.to_plotly_json() | axes | {"legendgroup": each.name, "showlegend": first}
+            traces.append(_recoloured(drawn, colors[each.name]) if each.name in colors else drawn)
         known |= mine
     both = go.Figure(traces)
     layout = above.layout.to_plotly_json()
@@ -44,8 +48,20 @@ def pair(a: TraceLike, b: TraceLike, **view: Any) -> go.Figure:
     layout["yaxis"] |= {"domain": [split + _BETWEEN_PX / room, 1]}
     layout["xaxis2"] = lower["xaxis"] | {"matches": "x", "anchor": "y2"}
     layout["yaxis2"] = lower["yaxis"] | {"domain": [0, split], "anchor": "x2"}
-    names = [markup(clean(trace.meta.kernel, 60)) for trace in (a, b)]
-    layout["title"] |= {"text": f"<b>{names[0]}</b> (a, above) and <b>{names[1]}</b> (b, below)"}
+    kernels = [markup(clean(trace.meta.kernel, 60)) for trace in (a, b)]
+    layout["title"] |= {"text": f"<b>{kernels[0]}</b> (a, above) and <b>{kernels[1]}</b> (b, below)"}
     layout["height"] = room + above.layout.margin.t + above.layout.margin.b
     layout["annotations"] = []
     return both.update_layout(layout)
+
+
+def _recoloured(drawn: dict[str, Any], color: str) -> dict[str, Any]:
+    """Bars or marks in the colour that their name has among those of both traces; a scale stays."""
+    marker = drawn["marker"]
+    if not isinstance(marker.get("color"), str):
+        return drawn
+    marker = marker | {"color": color, "line": marker["line"] | {"color": border(color)}}
+    if "pattern" in marker:
+        marker |= {"pattern": marker["pattern"] | {"fgcolor": border(color)}}
+    text = {"insidetextfont": drawn["insidetextfont"] | {"color": ink(color)}} if "insidetextfont" in drawn else {}
+    return drawn | {"marker": marker} | text
