@@ -20,12 +20,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tltrace_nb.core.devices import AUTO, check_device, model_of
+from tltrace_nb.core.errors import NotTracedError
 from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
 
 if TYPE_CHECKING:
     from tltrace_nb.core.markers import AnnoToken, GroupScope, Per, RangeScope
+    from tltrace_nb.core.overhead import Overhead
     from tltrace_nb.core.rows import Instant, Slice
     from tltrace_nb.core.trace import Trace
+    from tltrace_nb.distributed import Gathered
 
 HISTORY = 16
 """Traces that ``trace.history`` keeps."""
@@ -307,6 +310,29 @@ class TraceSwitch:
         func = getattr(kernel, "source", None) or getattr(kernel, "prim_func", None) or kernel
         virtual = compile_virtual(func, gpu, self.options, functional=functional)
         return virtual.run(inputs, out_idx, started=self.captured)[0]
+
+    def overhead(self, kernel: Any, inputs: tuple[Any, ...]) -> Overhead:
+        """What tracing costs: the stripped kernel beside ``kernel``, which ``@trace.jit`` built with tracing on.
+
+        Slowdown, noise, cycles of a record on this card, whether to believe the trace; as ``core.overhead.measure``.
+
+        >>> print(trace.overhead(matmul, (a, b)))
+        """
+        from tltrace_nb.core.overhead import measure
+
+        return measure(kernel, tuple(inputs))
+
+    def gather(self, trace: Trace | None = None, **options: Any) -> Gathered | None:
+        """The traces of all ranks of the process group, by default their last ones, on rank 0; ``None`` elsewhere.
+
+        As ``tltrace_nb.distributed.gather``. Raises ``NotTracedError`` where this rank has no trace yet.
+        """
+        from tltrace_nb.distributed import gather
+
+        mine = self.last if trace is None else trace
+        if mine is None:
+            raise NotTracedError("this rank has no trace yet: build a kernel with tracing on, and run it, first")
+        return gather(mine, **options)
 
     def decode(self, compiled: Any, slots: Any) -> Trace:
         """The trace in the ``slots`` that a traced kernel returned; iterates as ``Slice`` and ``Instant`` rows.
