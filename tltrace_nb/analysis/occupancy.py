@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
     from tltrace_nb.simulator.machine import Gpu
 
+FAR_NS = 3600e9
+"""No launch takes an hour."""
+
 
 def occupancy(
     trace: Trace, *, registers: int | None = None, shared: int | None = None, gpu: str | Gpu | None = None
@@ -61,7 +64,14 @@ def placed(trace: Trace) -> tuple[pd.DataFrame, list[str]]:
             f"{int((~timed).sum()):,} CTAs were too short for the GPU's global timer to give their clock rate: left "
             "out, since their cycles cannot be placed beside those of other SMs"
         )
-    return ctas[timed & somewhere], notes
+    middle = ctas.loc[timed, "start_ns"].median()
+    near = ((ctas[["start_ns", "end_ns"]] - middle).abs() < FAR_NS).all(axis=1)
+    if (timed & ~near).any():
+        notes.append(
+            f"{int((timed & ~near).sum()):,} CTAs lie more than an hour from the others: their clocks are damaged, and "
+            "they are left out"
+        )
+    return ctas[timed & somewhere & near], notes
 
 
 def _launch(ctas: pd.DataFrame, facts: LaunchFacts, gpu: Gpu | None, *, every_sm: bool) -> pd.DataFrame:

@@ -16,6 +16,7 @@ import pandas as pd
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import GREY, chart, colors
 from tltrace_nb.analysis.launch import caveats, gpu_of
+from tltrace_nb.analysis.occupancy import FAR_NS
 from tltrace_nb.analysis.ranges import Ranges, numbered, ranges_of
 from tltrace_nb.analysis.spans import Axis, groups, union
 from tltrace_nb.analysis.table import Table, table
@@ -123,6 +124,8 @@ def _busy(trace: Trace, found: Ranges, name: str, sms: int) -> float:
     """The ns in which ranges of ``name`` were open on an SM, as if they were on all SMs at once."""
     mine = np.isin(found.name, numbered(trace.events, [name], "name"))
     row = found.row[mine]
+    # A time that is no time (damaged, or of a CTA without a clock) is left out.
+    row = row[np.abs(trace.events["start_ns"].to_numpy()[row]) + trace.events["duration_ns"].to_numpy()[row] < FAR_NS]
     sm, _ = groups(trace.events["sm"].to_numpy()[row].astype(np.int64) + 1)
     start, duration = (trace.events[column].to_numpy()[row] for column in ("start_ns", "duration_ns"))
     # In steps of 2^-10 ns, far below what the timer tells, integers add up without loss.
