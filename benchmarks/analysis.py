@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import decode
+from tltrace_nb import compare
 from tltrace_nb.analysis.table import Table
 from tltrace_nb.core.trace import Trace, TraceMeta
 
@@ -35,6 +36,10 @@ def main() -> None:
         "waits, by name": lambda: trace.waits("wait"),
         "critical_path": trace.critical_path,
         "pipeline": trace.pipeline,
+        "roofline": lambda: trace.roofline(flop={"mma": 1e6}, bytes={"copy": 1e4}),
+        "overhead": trace.overhead,
+        "corrected": lambda: trace.corrected().summary(),
+        "compare, with itself": lambda: compare(trace, trace),
     }
     for name, analysis in analyses.items():
         wall, busy = [], []
