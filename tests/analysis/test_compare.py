@@ -187,3 +187,10 @@ def test_a_name_has_one_colour_in_both_timelines() -> None:
     drawing = trace.beside(load(RECORDED / "dynamic_gemm.tltrace"), ctas=1)
     for name in ("load", "mma", "store"):
         assert len({bar.marker.color for bar in drawing.data if bar.name == name}) == 1
+
+
+def test_like_ranges_of_a_track_are_matched_in_order() -> None:
+    spans = [Span("a", 100 * i, 100 * i + 10 + i, cta, payload=7) for cta in range(2) for i in range(4)]
+    frame = compare(planned(spans), planned(spans))
+    assert frame["matched"].tolist() == [8]
+    assert not any("compared as a whole" in note for note in frame.notes)

@@ -220,3 +220,17 @@ def test_in_a_recorded_gemm_the_products_bound_the_cta_and_loads_have_room() -> 
     assert on_path["mma"] > 20 * on_path["load"]
     assert frame[frame["name"] == "load"]["slack"].median() > 0
     assert "mma" in str(frame.figure().data)
+
+
+def test_of_what_follows_a_range_the_one_with_the_least_room_counts() -> None:
+    spans = [
+        Span("a", 0, 10),
+        Span("x", 10, 48),
+        Span("b", 0, 20, thread=32),
+        Span("c", 20, 40, thread=64),
+        Span("y", 40, 53, thread=64),
+    ]
+    slack = planned(spans, flows=[("a", "c"), ("b", "c")]).critical_path().set_index("name")["slack"]
+    assert slack["x"] == 5  # to the end
+    assert slack["a"] == 5  # not the 10 by which it came before b
+    assert slack["b"] == 0
