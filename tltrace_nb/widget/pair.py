@@ -34,13 +34,13 @@ def pair(a: TraceLike, b: TraceLike, **view: Any) -> go.Figure:
     known: set[str] = set()
     traces = []
     for drawing, axes in ((above, {"xaxis": "x", "yaxis": "y"}), (below, {"xaxis": "x2", "yaxis": "y2"})):
-        mine: set[str] = set()
+        entries = {each.legendgroup: each.name for each in drawing.data if each.showlegend is not False}
         for each in drawing.data:
-            first = each.name not in known and each.name not in mine
-            mine.add(each.name)
-            drawn = each.to_plotly_json() | axes | {"legendgroup": each.name, "showlegend": first}
+            shown = each.showlegend is not False and each.name not in known
+            group = entries.get(each.legendgroup, each.name)
+            drawn = each.to_plotly_json() | axes | {"legendgroup": group, "showlegend": shown}
             traces.append(_recoloured(drawn, colors[each.name]) if each.name in colors else drawn)
-        known |= mine
+        known |= set(entries.values())
     both = go.Figure(traces)
     layout = above.layout.to_plotly_json()
     lower = below.layout.to_plotly_json()
@@ -52,6 +52,7 @@ def pair(a: TraceLike, b: TraceLike, **view: Any) -> go.Figure:
     layout["title"] |= {"text": f"<b>{kernels[0]}</b> (a, above) and <b>{kernels[1]}</b> (b, below)"}
     layout["height"] = room + above.layout.margin.t + above.layout.margin.b
     layout["annotations"] = []
+    layout.pop("updatemenus", None)  # its buttons know the traces of one timeline
     return both.update_layout(layout)
 
 
