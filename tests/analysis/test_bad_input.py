@@ -144,3 +144,10 @@ def test_damaged_slots_give_a_frame_or_say_that_they_are_damaged(analyse, name: 
             raise
     else:
         assert table.figure()
+
+
+@analysis
+@pytest.mark.parametrize("name", ["<b>$x$", "", "a" * 500, "*"])
+def test_any_name_is_analysed_and_drawn(analyse, name: str) -> None:
+    spans = [Span(name, 0, 40), Span("mma", 50, 90, thread=128)]
+    assert "<b>$x$" not in str(analyse(planned(spans, flows=[(name, "mma")])).figure().to_plotly_json())

@@ -88,7 +88,7 @@ def bars(
         "orientation": "h",
         "name": markup(name),
         "showlegend": bool(name),
-        "y": [markup(clean(label, 60)) for label in labels],
+        "y": [label(text) for text in labels],
         "x": [float(value) for value in values],
         "hovertext": [markup(text).replace("\n", "<br>") for text in hover],
         "hoverinfo": "text",
@@ -98,6 +98,11 @@ def bars(
 
 DOWN: dict[str, Any] = {"autorange": "reversed", "automargin": True, "title": {"text": ""}, "type": "category"}
 """A y axis of names, the first on top."""
+
+
+def label(text: str) -> str:
+    """A name as Plotly is to read it: escaped, on one line, of bounded length."""
+    return markup(clean(text, 60))
 
 
 def colors(names: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tltrace_nb.analysis import columns
-from tltrace_nb.analysis.charts import GREY, RED, chart, thinned
+from tltrace_nb.analysis.charts import GREY, RED, chart, label, thinned
 from tltrace_nb.analysis.launch import LaunchFacts, caveats, gpu_of, launches
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.core.cells import masked
@@ -144,7 +144,7 @@ def figure(result: Table) -> go.Figure:
             limit = int(rows["limit_warps"].iloc[0])
             traces.append(
                 {
-                    "type": "scatter", "mode": "lines", "name": f"limit of {kernel}: {limit} warps",
+                    "type": "scatter", "mode": "lines", "name": label(f"limit of {kernel}: {limit} warps"),
                     "line": {"dash": "dash", "color": RED if limit else GREY},
                     "x": [float(rows["start_ns"].min()), float(rows["end_ns"].max())], "y": [limit, limit],
                     "hoverinfo": "name",

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from tltrace_nb.analysis import columns
-from tltrace_nb.analysis.charts import chart, colors, thinned
+from tltrace_nb.analysis.charts import chart, colors, label, thinned
 from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, codes, numbered, ranges_of, renamed
 from tltrace_nb.analysis.spans import Axis, Ints, ordinal, union
@@ -232,7 +232,7 @@ def figure(result: Table) -> go.Figure:
                 {
                     "type": "scatter",
                     "mode": "lines+markers",
-                    "name": f"{column} before {consumer} (from {producer})",
+                    "name": label(f"{column} before {consumer} (from {producer})"),
                     "line": {"color": color[str(consumer)], "dash": dash},
                     "x": means.index.tolist(),
                     "y": means[column].astype(float).tolist(),

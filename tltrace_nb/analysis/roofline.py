@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tltrace_nb.analysis import columns
-from tltrace_nb.analysis.charts import GREY, chart, colors
+from tltrace_nb.analysis.charts import GREY, chart, colors, label
 from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.occupancy import FAR_NS
 from tltrace_nb.analysis.ranges import Ranges, numbered, ranges_of
@@ -183,11 +183,11 @@ def figure(result: Table) -> go.Figure:
             {
                 "type": "scatter",
                 "mode": "markers",
-                "name": name,
+                "name": label(name),
                 "marker": {"color": color, "size": 12},
                 "x": [row.intensity],
                 "y": [row.flop_per_second],
-                "hovertext": f"{name}: {row.flop_per_second:.3g} flop/s, {row.efficiency:.0%} of what is attainable<br>"
+                "hovertext": f"{label(name)}: {row.flop_per_second:.3g} flop/s, {row.efficiency:.0%} of attainable<br>"
                 f"{row.intensity:.3g} flop a byte, bound by {row.bound}",
                 "hoverinfo": "text",
             }

@@ -109,16 +109,17 @@ def figure(result: Table) -> go.Figure:
     """Per name its share of the CTAs' time, and the part of it beside other tracks."""
     rows = result.dropna(subset=["share"]).iloc[:MOST_BARS]
     labels = rows["name"].astype(str).tolist()
+    shown = rows[["count", "total", "mean", "p50", "p99", "share", "overlap"]].itertuples(index=False)
     hover = [
-        f"{name}: {row['count']:,} times, {row['total']:,} cycles in all\n"
-        f"mean {row['mean']:,.0f}, median {row['p50']:,.0f}, p99 {row['p99']:,.0f} cycles\n"
-        f"open in {row['share']:.1%} of the CTAs' time, {row['overlap']:.1%} of that beside other tracks"
-        for name, (_, row) in zip(labels, rows.iterrows(), strict=True)
+        f"{name}: {times:,} times, {total:,} cycles in all\n"
+        f"mean {mean:,.0f}, median {p50:,.0f}, p99 {p99:,.0f} cycles\n"
+        f"open in {share:.1%} of the CTAs' time, {overlap:.1%} of that beside other tracks"
+        for name, (times, total, mean, p50, p99, share, overlap) in zip(labels, shown, strict=True)
     ]
-    share = rows["share"].astype(float)
+    open_, beside = rows["share"].astype(float), (rows["share"] * rows["overlap"]).astype(float)
     traces = [
-        bars(labels, share.tolist(), colors(labels), hover, "open"),
-        bars(labels, (share * rows["overlap"].astype(float)).tolist(), "#5f6670", hover, "beside other tracks"),
+        bars(labels, open_.tolist(), colors(labels), hover, "open"),
+        bars(labels, beside.tolist(), "#5f6670", hover, "beside other tracks"),
     ]
     drawing = chart(
         result,

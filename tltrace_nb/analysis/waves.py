@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tltrace_nb.analysis import columns
-from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, most
+from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, label, most
 from tltrace_nb.analysis.launch import LaunchFacts, caveats, gpu_of, launches
 from tltrace_nb.analysis.occupancy import placed
 from tltrace_nb.analysis.spans import union
@@ -249,7 +249,7 @@ def _launch_figure(result: Table) -> go.Figure:
         {
             "type": "bar",
             "name": name.replace("_", " "),
-            "x": result["kernel"].astype(str).tolist(),
+            "x": [label(str(kernel)) for kernel in result["kernel"]],
             "y": result[name].tolist(),
             "hovertemplate": "%{y:.1%}",
         }

@@ -19,7 +19,7 @@ from tltrace_nb.widget.text import clean, numbers, word
 from tltrace_nb.widget.views import View, ctas_as_events, lanes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tltrace_nb.core.options import Ctas
     from tltrace_nb.core.trace import Trace
@@ -35,6 +35,8 @@ CTA_GAP = 0.5
 OTHERS = "; ctas= or limit= shows others"
 """Follows a note on what was left out."""
 
+_OF_LANE = ("rank", "cta", "thread", "lane", "group", "role", "name", "sm")
+"""The columns that a lane is named by."""
 _IDENTITY = ["cta", "thread", "start"]
 """Columns by which a row is known again."""
 
@@ -264,8 +266,8 @@ def _stack(events: pd.DataFrame, view: View) -> tuple[tuple[Lane, ...], npt.NDAr
     for position in events.groupby(keys, observed=True, sort=True).indices.values():
         track = events.iloc[position]
         rows = _rows_of_lane(track, view)
-        first = track.iloc[0]
-        block = tuple(first[keys[:-2]]) if view == "thread" else ()
+        first = {key: track[key].iloc[0] for key in _OF_LANE if key in track}
+        block = [first[key] for key in keys[:-2]] if view == "thread" else []
         if lanes:
             top = lanes[-1].bottom + LANE_GAP + (CTA_GAP if block != before else 0.0)
         before = block
@@ -287,7 +289,7 @@ def _rows_of_lane(track: pd.DataFrame, view: View) -> list[int]:
     return sub_rows(track["start"].to_list(), track["end"].to_list(), parent)
 
 
-def _title(lane: Lane, first: Any, view: View) -> str:
+def _title(lane: Lane, first: Mapping[str, Any], view: View) -> str:
     """The lane's name where it is not that of a track."""
     of_view = {"thread": "", "cta": f"CTA {lane.cta}", "name": clean(str(first["name"]), 40), "sm": f"SM {first['sm']}"}
     if "rank" not in first:
