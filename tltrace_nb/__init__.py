@@ -13,6 +13,7 @@ from tltrace_nb._version import __version__
 from tltrace_nb.core.api import trace
 
 if TYPE_CHECKING:
+    from tltrace_nb.analysis.compare import compare
     from tltrace_nb.core.errors import TraceError
     from tltrace_nb.core.markers import AnnoToken, RangeScope, close_range, open_range
     from tltrace_nb.core.rows import FlowEdge, Instant, Slice, compute_flows
@@ -29,6 +30,7 @@ _HOME = {
     "Trace": "core.trace",
     "TraceError": "core.errors",
     "close_range": "core.markers",
+    "compare": "analysis.compare",
     "compute_flows": "core.rows",
     "load": "core.trace",
     "open_range": "core.markers",
@@ -45,6 +47,7 @@ __all__ = [
     "TraceError",
     "__version__",
     "close_range",
+    "compare",
     "compute_flows",
     "load",
     "open_range",

@@ -49,6 +49,23 @@ def test_run_dumps_while_tracing_and_never_over_a_file(
     assert len(load(tmp_path / "add_1.tltrace")) == len(recorded)
 
 
+def test_run_repeats_and_leaves_a_trace_of_each_in_the_history(
+    recorded: Trace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = trace.history
+    with trace.tracing(output=str(tmp_path)):
+        assert trace.run(Compiled(recorded, ["c"]), (), stem="add", repeat=3) == "c"
+    new = [each for each in trace.history if each not in before]
+    assert len(new) == len({id(each) for each in new}) == 3
+    assert capsys.readouterr().out.count("wrote timeline") == 1
+
+
+@pytest.mark.parametrize("repeat", [0, 17])
+def test_run_refuses_to_repeat_more_often_than_the_history_holds(recorded: Trace, repeat: int) -> None:
+    with pytest.raises(ValueError, match="from 1 to 16"):
+        trace.run(Compiled(recorded, ["c"]), (), stem="never", repeat=repeat)
+
+
 def test_run_with_tracing_off_writes_nothing(recorded: Trace, tmp_path: Path) -> None:
     with trace.tracing(False, output=str(tmp_path)):
         trace.run(Compiled(recorded, ["c"]), (), stem="add")

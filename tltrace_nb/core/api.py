@@ -22,12 +22,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tltrace_nb.core.auto.options import LIGHT, Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO, check_device, model_of
+from tltrace_nb.core.errors import NotTracedError
 from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
 
 if TYPE_CHECKING:
     from tltrace_nb.core.markers import AnnoToken, GroupScope, Per, RangeScope
+    from tltrace_nb.core.overhead import Overhead
     from tltrace_nb.core.rows import Instant, Slice
     from tltrace_nb.core.trace import Trace
+    from tltrace_nb.distributed import Gathered
 
 HISTORY = 16
 """Traces that ``trace.history`` keeps."""
@@ -289,14 +292,22 @@ class TraceSwitch:
             held -= oldest.device_bytes
             _ = oldest.slots
 
-    def run(self, compiled: Any, inputs: tuple[Any, ...], *, stem: str) -> Any:
+    def run(self, compiled: Any, inputs: tuple[Any, ...], *, stem: str, repeat: int = 1) -> Any:
         """Run a kernel and return its outputs alone: one tensor, or a tuple of several.
 
-        A traced kernel leaves its trace in ``last`` and, while tracing is on, dumps it under ``stem``.
-        Raises ``NotTracedError`` when tracing is on and the kernel was built without.
+        A traced kernel leaves its trace in ``last`` and, while tracing is on, dumps it under ``stem``. ``repeat``: run
+        it so often; the traces are the last so many of ``history``, what ``compare`` takes, and the last is dumped.
+        Raises ``NotTracedError`` when tracing is on and the kernel was built without, and ``ValueError`` for a
+        ``repeat`` below 1 or above ``HISTORY``.
         """
         from tltrace_nb.core.runs import run
 
+        if not 1 <= repeat <= HISTORY:
+            raise ValueError(f"repeat={repeat}: from 1 to {HISTORY}, as many traces as the history holds")
+        for _ in range(repeat - 1):
+            _, earlier = run(compiled, tuple(inputs), must_trace=self.enabled, started=self.captured)
+            if earlier is not None and earlier is not self.last:
+                self.captured(earlier)
         outputs, trace = run(compiled, tuple(inputs), must_trace=self.enabled, started=self.captured)
         if trace is not None:
             if trace is not self.last:
@@ -336,6 +347,29 @@ class TraceSwitch:
         limit = STEP_LIMIT if step_limit is None else step_limit
         with progress_bar(virtual.name) as progress:
             return virtual.run(inputs, out_idx, started=self.captured, progress=progress, step_limit=limit)[0]
+
+    def overhead(self, kernel: Any, inputs: tuple[Any, ...]) -> Overhead:
+        """What tracing costs: the stripped kernel beside ``kernel``, which ``@trace.jit`` built with tracing on.
+
+        Slowdown, noise, cycles of a record on this card, whether to believe the trace; as ``core.overhead.measure``.
+
+        >>> print(trace.overhead(matmul, (a, b)))
+        """
+        from tltrace_nb.core.overhead import measure
+
+        return measure(kernel, tuple(inputs))
+
+    def gather(self, trace: Trace | None = None, **options: Any) -> Gathered | None:
+        """The traces of all ranks of the process group, by default their last ones, on rank 0; ``None`` elsewhere.
+
+        As ``tltrace_nb.distributed.gather``. Raises ``NotTracedError`` where this rank has no trace yet.
+        """
+        from tltrace_nb.distributed import gather
+
+        mine = self.last if trace is None else trace
+        if mine is None:
+            raise NotTracedError("this rank has no trace yet: build a kernel with tracing on, and run it, first")
+        return gather(mine, **options)
 
     def decode(self, compiled: Any, slots: Any) -> Trace:
         """The trace in the ``slots`` that a traced kernel returned; iterates as ``Slice`` and ``Instant`` rows.

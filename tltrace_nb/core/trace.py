@@ -7,9 +7,9 @@ the truth and are copied to the host, and decoded, when first looked at.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from tltrace_nb.analysis.table import Table
     from tltrace_nb.core.decode import Frames
     from tltrace_nb.core.options import Ctas
     from tltrace_nb.export.parquet import Frame
+    from tltrace_nb.simulator.machine import Gpu
     from tltrace_nb.widget.lanes import Time
+    from tltrace_nb.widget.views import Color, View
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
@@ -147,6 +150,8 @@ class Trace:
         time: Time = "auto",
         height: int | None = None,
         title: str | None = None,
+        view: View = "thread",
+        color: Color = "name",
     ) -> Any:
         """The timeline as a Plotly figure.
 
@@ -157,16 +162,30 @@ class Trace:
         ``time``: the unit of the axis, ``"cycles"`` of the SM since each CTA's entry, ``"ns"`` since the first CTA's
         entry, or ``"auto"``: cycles for one CTA, ns for several where they are known. ``height``: pixels (default: by
         the number of rows, 240 to 1200). ``title``: stands over it (default: the kernel's name; ``""`` for none).
+        ``view``: what a lane is, a ``"thread"`` (and lane name), a ``"cta"``, a ``"name"``, or an ``"sm"``, which draws
+        the CTAs as they came and went. ``color``: what a colour is, the ``"name"``, or on a scale the ``"payload"``,
+        the ``"duration"`` or the CTA's ``"wave"``.
 
-        Raises ``ValueError`` for another ``time``, for ``"ns"`` where no clock rate is known, for a ``limit`` below 1,
-        for ``ctas`` of which the trace has none, and for ``events`` that are not rows of this trace; ``TypeError`` for
-        values of another type; ``ModuleNotFoundError`` where Plotly is not installed.
+        Raises ``ValueError`` for another ``time``, ``view`` or ``color``, for ``"ns"`` and ``view="sm"`` where no clock
+        rate is known, for a ``limit`` below 1, for ``ctas`` of which the trace has none, and for ``events`` that are
+        not rows of this trace; ``TypeError`` for values of another type; ``ModuleNotFoundError`` where Plotly is not
+        installed.
 
         >>> trace.figure(ctas=range(4, 8), time="cycles").update_layout(width=1200)
         """
         from tltrace_nb.widget.figure import figure
 
-        return figure(self, ctas=ctas, events=events, limit=limit, time=time, height=height, title=title)
+        return figure(
+            self,
+            ctas=ctas,
+            events=events,
+            limit=limit,
+            time=time,
+            height=height,
+            title=title,
+            view=view,
+            color=color,
+        )
 
     def show(
         self,
@@ -289,6 +308,101 @@ class Trace:
         from tltrace_nb.export.parquet import write_parquet
 
         return write_parquet(self, path, frame)
+
+    # ---- what the events say: frames with the columns of analysis.columns, with notes and a figure
+
+    def summary(self) -> Table:
+        """Per name count, durations in cycles, share of the CTAs' time, overlap; ``analysis.columns.SUMMARY``."""
+        from tltrace_nb.analysis.summary import summary
+
+        return summary(self)
+
+    def occupancy(
+        self, *, registers: int | None = None, shared: int | None = None, gpu: str | Gpu | None = None
+    ) -> Table:
+        """CTAs and warps resident per SM over time, and what it could hold; as ``analysis.occupancy.occupancy``."""
+        from tltrace_nb.analysis.occupancy import occupancy
+
+        return occupancy(self, registers=registers, shared=shared, gpu=gpu)
+
+    def waves(
+        self,
+        by: Literal["wave", "sm", "launch"] = "wave",
+        *,
+        registers: int | None = None,
+        shared: int | None = None,
+        gpu: str | Gpu | None = None,
+    ) -> Table:
+        """Waves, tail, imbalance and quantisation loss; as ``analysis.waves.waves``."""
+        from tltrace_nb.analysis.waves import waves
+
+        return waves(self, by, registers=registers, shared=shared, gpu=gpu)
+
+    def waits(self, names: str | Iterable[str] = (), *, each: bool = False) -> Table:
+        """Blocked cycles by what waited, barrier and producer; as ``analysis.waits.waits``.
+
+        >>> trace.waits("wait *").figure()
+        """
+        from tltrace_nb.analysis.waits import waits
+
+        return waits(self, names, each=each)
+
+    def critical_path(self, *, barriers: str | Iterable[str] = ()) -> Table:
+        """The chain of ranges that bounds each CTA, and the slack of the others; as ``analysis.critical_path``."""
+        from tltrace_nb.analysis.critical_path import critical_path
+
+        return critical_path(self, barriers=barriers)
+
+    def pipeline(
+        self,
+        producer: str | None = None,
+        consumer: str | None = None,
+        *,
+        wait: str | Iterable[str] = (),
+        flight: float | None = None,
+        passing: float | None = None,
+    ) -> Table:
+        """Per iteration issue, readiness, use and bubble, in cycles; as ``analysis.pipeline.pipeline``."""
+        from tltrace_nb.analysis.pipeline import pipeline
+
+        return pipeline(self, producer, consumer, wait=wait, flight=flight, passing=passing)
+
+    def roofline(
+        self,
+        *,
+        flop: float | Mapping[str, float] | None = None,
+        bytes: float | Mapping[str, float] | None = None,
+        dtype: str = "fp16",
+        gpu: str | Gpu | None = None,
+    ) -> Table:
+        """Achieved and attainable flop per second, of the launch and of names; as ``analysis.roofline.roofline``.
+
+        >>> trace.roofline(flop={"mma": 2 * 128 * 128 * 32}, bytes=a.nbytes + b.nbytes + c.nbytes)
+        """
+        from tltrace_nb.analysis.roofline import roofline
+
+        return roofline(self, flop=flop, bytes=bytes, dtype=dtype, gpu=gpu)
+
+    def overhead(self, cost: float | None = None) -> Table:
+        """Per name what its own records take, at ``cost`` cycles each; as ``analysis.corrected.overhead``."""
+        from tltrace_nb.analysis.corrected import overhead
+
+        return overhead(self, cost)
+
+    def corrected(self, cost: float | None = None) -> Trace:
+        """This trace with ``cost`` cycles taken out for every record, as its ``meta.note`` then says.
+
+        By default the cost is that of the GPU's model. As ``analysis.corrected.corrected``, errors included.
+        """
+        from tltrace_nb.analysis.corrected import corrected
+
+        return corrected(self, cost)
+
+    def beside(self, other: Trace, **view: Any) -> Any:
+        """Two timelines over each other on one time axis, this one above; options and errors as ``figure``."""
+        from tltrace_nb.widget.pair import pair
+
+        return pair(self, other, **view)
 
     def __repr__(self) -> str:
         from tltrace_nb.core import summary

@@ -53,10 +53,11 @@ class TraceFileError(TraceError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TraceMeta:
-    """Where a trace comes from.
+    """Where a trace comes from. ``captured`` is an ISO time, ``grids`` the launches' actual extents (x, y, z).
 
-    ``captured`` is an ISO time, ``grids`` the launches' actual extents (x, y, z). ``clock_ghz`` is the clock rate of a
-    virtual GPU's SMs; ``None`` where it follows from the readings.
+    ``resources``: registers per thread and bytes of shared memory per CTA of each launch; ``work``: the flop of all
+    launches and the bytes of the tensors that they read and write. Both are ``None`` where not known. ``clock_ghz`` is
+    the clock rate of a virtual GPU's SMs; ``None`` where it follows from the readings.
     """
 
     kernel: str = ""
@@ -70,6 +71,8 @@ class TraceMeta:
     command: str = ""
     captured: str = ""
     grids: tuple[tuple[int, int, int], ...] | None = None
+    resources: tuple[tuple[int, int], ...] | None = None
+    work: tuple[float, float] | None = None
     note: str = ""
     clock_ghz: float | None = None
 
@@ -194,19 +197,25 @@ def _meta(raw: Any) -> TraceMeta:
         raise TraceFileError(f"{META} says nothing of where the trace comes from; save it again")
     known = {each.name for each in dataclasses.fields(TraceMeta)}
     values = {name: value for name, value in raw.items() if name in known}
-    grids, versions, ghz = values.pop("grids", None), values.pop("versions", {}), values.pop("clock_ghz", None)
+    grids, resources, work = (values.pop(name, None) for name in ("grids", "resources", "work"))
+    versions, ghz = values.pop("versions", {}), values.pop("clock_ghz", None)
     wrong = [name for name, value in values.items() if not isinstance(value, str)]
     if wrong or values.get("device", "cuda") not in ("cuda", "virtual") or not isinstance(versions, dict):
         raise TraceFileError(f"{META} has unreadable fields: {wrong or ['device, or versions']}; save the trace again")
     if ghz is not None and not (type(ghz) in (int, float) and 0 < ghz < _FASTEST_GHZ):
         raise TraceFileError(f"{META} has an unreadable clock rate: {ghz!r}; save the trace again")
-    if grids is not None:
-        try:
+    try:
+        if grids is not None:
             grids = tuple((int(x), int(y), int(z)) for x, y, z in grids)
-        except (TypeError, ValueError) as error:
-            raise TraceFileError(f"{META} has an unreadable grid: {grids!r}; save the trace again") from error
-    named = {str(name): str(value) for name, value in versions.items()}
-    return TraceMeta(**values, grids=grids, versions=named, clock_ghz=ghz)
+        if resources is not None:
+            resources = tuple((int(registers), int(shared)) for registers, shared in resources)
+        if work is not None:
+            work = (float(work[0]), float(work[1]))
+    except (TypeError, ValueError, LookupError) as error:
+        found = f"{grids!r}, {resources!r}, {work!r}"[:200]
+        raise TraceFileError(f"{META} has unreadable grid, resources, work: {found}; save the trace again") from error
+    texts = {str(name): str(value) for name, value in versions.items()}
+    return TraceMeta(**values, grids=grids, resources=resources, work=work, versions=texts, clock_ghz=ghz)
 
 
 def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:

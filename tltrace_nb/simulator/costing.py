@@ -19,11 +19,15 @@ UNITS: tuple[Unit, ...] = tuple(Unit)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one piece of work asks of the SM and the device. ``parts``: (index of the unit, cycles that it is busy)."""
+    """What one piece of work asks of the SM and the device. ``parts``: (index of the unit, cycles that it is busy).
+
+    ``flop``: what it does on tensor cores, and on CUDA cores in floating point, an operation there counting 1.
+    """
 
     parts: tuple[tuple[int, float], ...]
     bytes: float
     latency: float
+    flop: float = 0.0
 
 
 @dataclass(slots=True)
@@ -41,6 +45,10 @@ class Tally:
         taken: dict[tuple[Unit, str], float] = dict(self.work)
         self.work.clear()
         return taken
+
+
+def _floats(work: Work) -> bool:
+    return work.unit is Unit.CUDA and (not work.dtype or "float" in work.dtype)
 
 
 class Pricing:
@@ -71,7 +79,8 @@ class Pricing:
                 if not stores:
                     after[work.unit] = max(after.get(work.unit, 0.0), latency(self.gpu, work))
             moved = sum(w.amount for w in works if w.unit is Unit.GLOBAL)
-            self._known[key] = Cost(tuple(sorted(busy.items())), moved, sum(after.values()) if waits else 0.0)
+            flop = sum(w.amount for w in works if w.unit is Unit.TENSOR or _floats(w))
+            self._known[key] = Cost(tuple(sorted(busy.items())), moved, sum(after.values()) if waits else 0.0, flop)
         return self._known[key]
 
     def product(self, m: int, n: int, k: int, dtype: str) -> Cost:
@@ -144,7 +153,7 @@ class Pricing:
             # Rows do not depend on each other: their shuffles overlap. Their exchanges use the same memory in turn.
             step = latency(self.gpu, through) + latency(self.gpu, combine)
             overlapped = max(0.0, min(halvings, 5) * step - shuffles * cycles(self.gpu, through))
-            self._known[key] = Cost(tuple(sorted(busy.items())), 0.0, exchanges * chain + overlapped)
+            self._known[key] = Cost(tuple(sorted(busy.items())), 0.0, exchanges * chain + overlapped, 1.0 * count)
         return self._known[key]
 
 

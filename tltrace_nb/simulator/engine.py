@@ -63,7 +63,7 @@ class Launch:
 
 
 class Engine:
-    """Runs launches one after the other; ``now`` goes on from one to the next."""
+    """Runs launches one after the other; ``now`` goes on from one to the next, ``flop`` sums what all did."""
 
     def __init__(self, gpu: Gpu, recorder: Recorder, progress: Progress | None = None, step_limit: int = STEP_LIMIT):
         self.gpu = gpu
@@ -75,6 +75,7 @@ class Engine:
         self.sms = [Sm(i) for i in range(gpu.sms)]
         self._rate = device_bytes_per_cycle(gpu)
         self._device_free = 0.0
+        self.flop = 0.0
         self._events: list[tuple[float, int, Any, Any]] = []
         self._order = itertools.count()
         self._gathered: dict[Any, Gathering] = defaultdict(Gathering)
@@ -216,6 +217,7 @@ class Engine:
 
     def _use(self, sm: Sm, t: float, cost: Cost) -> float:
         end = t
+        self.flop += cost.flop
         free = sm.free
         for unit, busy in cost.parts:
             done = max(t, free[unit]) + busy

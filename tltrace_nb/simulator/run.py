@@ -92,6 +92,7 @@ class VirtualKernel:
         check_budget(table, rows, self.options.budget)
         writers, words = (int(e) for e in self.lowering.slots.shape[1:])
         slots = np.zeros((rows, writers, words), np.int64)
+        taken = (footprint(program, self.gpu, scalars) for program in self.programs)
         origin = dataclasses.replace(
             describe(table, tuple(grids)),
             device="virtual",
@@ -99,6 +100,7 @@ class VirtualKernel:
             driver="",
             cuda="",
             clock_ghz=self.gpu.clock_ghz,
+            resources=tuple((each.registers, each.shared) for each in taken),
         )
         trace = Trace(slots, table, origin)
         if started is not None:
@@ -117,6 +119,7 @@ class VirtualKernel:
             raise
         finally:
             bound.pack()
+        trace.meta = dataclasses.replace(origin, work=(engine.flop, float(sum(a.nbytes for a in arrays.values()))))
         match bound.outputs:
             case []:
                 return None, trace

@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import itertools
 import textwrap
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
 from tltrace_nb.widget.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
 from tltrace_nb.widget.text import SIMULATED, badge, hover_lines, loss_text, markup, merged_lines, payload_text
+from tltrace_nb.widget.views import Color, View, check_view, shades
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
     from tltrace_nb.core.options import Ctas
+    from tltrace_nb.core.trace import Trace
     from tltrace_nb.widget.merging import Strip
 
 FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
@@ -78,6 +81,8 @@ def figure(
     time: Time = "auto",
     events: pd.DataFrame | None = None,
     ctas: Ctas | None = None,
+    view: View = "thread",
+    color: Color = "name",
 ) -> go.Figure:
     """Draw ``trace``.
 
@@ -86,16 +91,22 @@ def figure(
     (default: by the number of rows, up to 900, or 1200 for a label on every lane). ``title`` defaults to the kernel's
     name. ``time`` is ``"cycles"`` since each CTA's entry, ``"ns"`` since the first CTA's entry, or ``"auto"``: cycles
     for one CTA, ns for several where they are known. ``events`` and ``ctas`` choose what is drawn, as
-    ``lanes.selected`` has it.
+    ``lanes.selected`` has it. ``view`` says what a lane is (``"thread"``, ``"cta"``, ``"name"``, or ``"sm"``, which
+    draws CTAs), ``color`` what a colour is: the ``"name"``, or on a scale the ``"payload"``, the ``"duration"`` or the
+    CTA's ``"wave"``.
 
     A drag zooms time alone. Clicking a name in the legend hides it, with what was merged of it and with the arrows that
-    leave from it; the button over the legend hides all arrows. Raises ``ValueError`` for another ``time``, for ``"ns"``
-    where the trace has no aligned time, for a ``limit`` below 1, and for a wrong selection.
+    leave from it; the button over the legend hides all arrows. Raises ``ValueError`` for another ``time``, ``view`` or
+    ``color``, for ``"ns"`` where the trace has no aligned time, for a ``limit`` below 1, and for a wrong selection.
     """
     import plotly.graph_objects as go
 
+    check_view(view, color)
     wanted = selected(trace, events, ctas)
-    plan = layout(trace, limit=limit, time=time, events=wanted)
+    plan = layout(trace, limit=limit, time=time, events=None if wanted is trace.events else wanted, view=view)
+    shade = shades(cast("Trace", trace), plan.events, color)
+    if shade is not None:
+        plan = replace(plan, events=plan.events.assign(shade=shade))
     losses = loss_text(of_ctas(trace.losses, trace, wanted))
     heading = trace.meta.kernel if title is None else title
     for hint in ("", _TOO_LOW):
@@ -128,6 +139,9 @@ def figure(
     )
     if len(plan.arrows):
         drawing.update_layout(updatemenus=[_arrow_button([part.name == _ARROWS for part in drawing.data])])
+    if shade is not None:
+        bar = {"title": {"text": color}, "len": 0.6, "y": 0.3}  # below the legend
+        drawing.update_layout(coloraxis={"colorscale": "Viridis", "colorbar": bar})
     if trace.meta.device == "virtual":
         drawing.add_annotation(text=badge(trace.meta), **_BADGE)
     if plan.events.empty:
@@ -138,8 +152,8 @@ def figure(
 
 def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any]]:
     """Per name up to four traces: bars, marks, merged bars, and the arrows from it; then the strip of other names."""
-    colors = name_colors(trace.events["name"].unique())
     shown = plan.events
+    colors = name_colors({*trace.events["name"].unique(), *shown["name"].unique()})
     begin, end = plan.extent
     px = _WIDTH_PX / max(end - begin, 1e-9)
     traces: list[dict[str, Any]] = []
@@ -149,7 +163,8 @@ def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any
         is_bar = (mine["kind"] == "range") & (mine["width"] > 0)
         parts = []
         if is_bar.any():
-            parts.append(_bars(rows_of(mine[is_bar]), colors[name], "<br>" if row_px >= _TWO_LINES_PX else " · "))
+            bars = _bars(rows_of(mine[is_bar]), colors[name], "<br>" if row_px >= _TWO_LINES_PX else " · ")
+            parts.append(_shaded(bars, mine[is_bar]) if "shade" in mine else bars)
         if not is_bar.all():
             parts.append(_marks(rows_of(mine[~is_bar]), colors[name], px, row_px))
         label = clean(name)
@@ -221,6 +236,19 @@ def _bars(rows: list[dict[str, Any]], color: str, separator: str) -> dict[str, A
             },
         },
     }
+
+
+def _shaded(bars: dict[str, Any], rows: pd.DataFrame) -> dict[str, Any]:
+    """The bars on the colour scale; grey where there is nothing to show. Plotly chooses the ink."""
+    known = rows["shade"].notna()
+    marker = bars["marker"] | {"line": {"color": "#5f6670", "width": 0.7}}
+    if known.any():
+        marker |= {"color": [float(v) if k else None for v, k in zip(rows["shade"], known, strict=True)]}
+        marker |= {"coloraxis": "coloraxis"}
+    else:
+        marker |= {"color": _LINE}
+    plain = {key: value for key, value in bars.items() if key != "insidetextfont"}
+    return plain | {"marker": marker}
 
 
 def _marks(rows: list[dict[str, Any]], color: str, px: float, row_px: float) -> dict[str, Any]:

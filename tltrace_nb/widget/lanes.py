@@ -6,7 +6,7 @@ A lane is a track (CTA, thread, lane). It has as many rows as its ranges nest or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import numpy as np
@@ -18,11 +18,13 @@ from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.merging import Merged, Strip, merge
 from tltrace_nb.widget.text import numbers, word
+from tltrace_nb.widget.views import View, ctas_as_events, lanes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tltrace_nb.core.options import Ctas
+    from tltrace_nb.core.trace import Trace
 
 Time = Literal["auto", "cycles", "ns"]
 TIMES: tuple[Time, ...] = ("auto", "cycles", "ns")
@@ -42,7 +44,8 @@ OTHERS = "; ctas= or limit= shows others"
 
 _MERGED = ["name", "start", "duration", "start_ns", "duration_ns", "payload"]
 """The columns that merging needs."""
-_TRACK = ["cta", "thread", "lane"]
+_OF_LANE = ("rank", "cta", "thread", "lane", "group", "role", "name", "sm")
+"""The columns that a lane is named by."""
 _IDENTITY = ["cta", "thread", "start"]
 """Columns by which a row is known again."""
 
@@ -75,7 +78,10 @@ class TraceLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One track. ``top`` and ``bottom`` bound it, in rows from the top of the picture."""
+    """One track. ``top`` and ``bottom`` bound it, in rows from the top of the picture.
+
+    ``title`` is its name where it is not that of a track: an SM's, a CTA's, or that of a name.
+    """
 
     cta: int
     thread: int
@@ -84,10 +90,13 @@ class Lane:
     role: str
     top: float
     bottom: float
+    title: str = ""
 
     @property
     def label(self) -> str:
         """The lane's name in the margin: CTA, thread, lane, and its group and role where they say more."""
+        if self.title:
+            return self.title
         more = [clean(text, 20) for text in dict.fromkeys((self.group, self.role)) if text not in ("", "default")]
         track = f"CTA {self.cta} · t{self.thread} · {clean(self.lane, 20)}"
         return f"{track} ({', '.join(more)})" if more else track
@@ -126,25 +135,38 @@ class Layout:
         return min(float(frame["x"].min()) for frame in drawn), max(ends)
 
 
-def layout(trace: TraceLike, *, limit: int, time: Time = "auto", events: pd.DataFrame | None = None) -> Layout:
+def layout(
+    trace: TraceLike,
+    *,
+    limit: int,
+    time: Time = "auto",
+    events: pd.DataFrame | None = None,
+    view: View = "thread",
+) -> Layout:
     """Lay out at most ``limit`` events of ``trace``, or of ``events``, a selection of its rows, and merge the others.
 
     ``time="auto"`` counts cycles from the CTA's entry when one CTA is shown, else nanoseconds from the launch's start
-    where they are known. Raises ``ValueError`` for another ``time``, for ``"ns"`` where the trace has no aligned time,
-    and for a ``limit`` below 1.
+    where they are known. ``view`` says what a lane is, as ``widget.views`` has it; the SM view draws the CTAs of the
+    rows, in ns. Raises ``ValueError`` for another ``time``, for ``"ns"`` (and the SM view) where the trace has no
+    aligned time, for ``"cycles"`` in the SM view, and for a ``limit`` below 1.
     """
     check(limit, time)
     wanted = trace.events if events is None else events
+    if view == "sm":
+        if time == "cycles":
+            raise ValueError("time='cycles': every SM counts its own; view='sm' is in ns")
+        ctas = ctas_as_events(cast("Trace", trace))
+        time, wanted = "ns", ctas if events is None else ctas[ctas["cta"].isin(wanted["cta"])]
     unit = _unit(wanted, time)
     shown, note = choose(wanted, limit)
     rest = wanted.loc[~wanted.index.isin(shown.index), _MERGED] if note else wanted[:0]
     shown, rest = _placed(shown, unit), _placed(rest, unit)
-    lanes, y = _stack(shown)
+    lanes, y = _stack(shown, view)
     merged = merge(rest, max(limit // MERGED_SHARE, 1), lanes[-1].bottom + STRIPS_GAP if lanes else 0.0)
     shown = shown.assign(y=y)
     following = shown.sort_values("x", kind="stable").groupby("y")["x"].shift(-1)
     shown = shown.assign(room=(following - shown["x"]).fillna(np.inf))
-    arrows, hidden = _arrows(shown, trace.flows)
+    arrows, hidden = _arrows(shown, trace.flows if view != "sm" else trace.flows.iloc[:0])
     note = ", ".join(filter(None, (note, merged.note)))
     if note and hidden:
         note += f" · {hidden:,} arrows lead to events not shown one by one"
@@ -226,13 +248,13 @@ def choose(events: pd.DataFrame, limit: int) -> tuple[pd.DataFrame, str]:
     return chosen, f"showing {len(chosen):,} of {len(events):,} events: {what}"
 
 
-def sub_rows(start: Sequence[int], end: Sequence[int], parent: Sequence[int]) -> list[int]:
+def sub_rows(start: Sequence[float], end: Sequence[float], parent: Sequence[int]) -> list[int]:
     """The row of every event of one lane, from 0: below its parent, and where no earlier event still runs.
 
     ``start`` and ``end`` are in cycles; ``parent`` is the position of the enclosing event in these sequences, or -1.
     """
     rows = [0] * len(start)
-    busy: list[int] = []  # per row, when its last event ends
+    busy: list[float] = []  # per row, when its last event ends
     for i in sorted(range(len(start)), key=lambda i: (start[i], -end[i], i)):
         row = rows[parent[i]] + 1 if parent[i] >= 0 else 0
         while row < len(busy) and busy[row] > start[i]:
@@ -258,23 +280,44 @@ def _unit(events: pd.DataFrame, time: Time) -> Literal["cycles", "ns"]:
     return time
 
 
-def _stack(events: pd.DataFrame) -> tuple[tuple[Lane, ...], npt.NDArray[np.float64]]:
+def _stack(events: pd.DataFrame, view: View) -> tuple[tuple[Lane, ...], npt.NDArray[np.float64]]:
     """The lanes from the top, and the ``y`` of every event."""
     y = np.zeros(len(events))
     lanes: list[Lane] = []
-    top = 0.0
-    for position in events.groupby(_TRACK, observed=True, sort=True).indices.values():
+    top, before = 0.0, None
+    keys = lanes_of(events, view)
+    for position in events.groupby(keys, observed=True, sort=True).indices.values():
         track = events.iloc[position]
-        cta, thread, lane = (track[key].iloc[0] for key in _TRACK)
-        labels = {label: i for i, label in enumerate(track.index)}
-        parent = [-1 if pd.isna(p) else labels.get(p, -1) for p in track["parent"]]
-        rows = sub_rows(track["start"].to_list(), track["end"].to_list(), parent)
+        rows = _rows_of_lane(track, view)
+        first = {key: track[key].iloc[0] for key in _OF_LANE if key in track}
+        block = [first[key] for key in keys[:-2]] if view == "thread" else []
         if lanes:
-            top = lanes[-1].bottom + LANE_GAP + (CTA_GAP if lanes[-1].cta != cta else 0.0)
+            top = lanes[-1].bottom + LANE_GAP + (CTA_GAP if block != before else 0.0)
+        before = block
         y[position] = top + 0.5 + np.array(rows)
-        group, role = (word(track[key].iloc[0]) for key in ("group", "role"))
-        lanes.append(Lane(int(cta), int(thread), str(lane), group, role, top, top + max(rows) + 1))
+        group, role = (word(first[key]) for key in ("group", "role"))
+        lane = Lane(int(first["cta"]), int(first["thread"]), str(first["lane"]), group, role, top, top + max(rows) + 1)
+        lanes.append(replace(lane, title=_title(lane, first, view)))
     return tuple(lanes), y
+
+
+def _rows_of_lane(track: pd.DataFrame, view: View) -> list[int]:
+    """The row of every event of one lane."""
+    if view == "sm":
+        return [int(place) for place in track["place"]]
+    labels = {label: i for i, label in enumerate(track.index)}
+    parent = [-1 if pd.isna(p) else labels.get(p, -1) for p in track["parent"]]
+    if view == "name":  # CTAs have no common count of cycles: by what is drawn
+        return sub_rows(track["x"].to_list(), (track["x"] + track["width"]).to_list(), parent)
+    return sub_rows(track["start"].to_list(), track["end"].to_list(), parent)
+
+
+def _title(lane: Lane, first: Mapping[str, Any], view: View) -> str:
+    """The lane's name where it is not that of a track."""
+    of_view = {"thread": "", "cta": f"CTA {lane.cta}", "name": clean(str(first["name"]), 40), "sm": f"SM {first['sm']}"}
+    if "rank" not in first:
+        return of_view[view]
+    return f"rank {first['rank']} · {of_view[view] or lane.label}"
 
 
 def _arrows(events: pd.DataFrame, flows: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -1,0 +1,147 @@
+"""Waves, tails and losses, against a dispatcher whose doings are known."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planned import Stay, planned
+
+from tltrace_nb.analysis import columns
+from tltrace_nb.analysis.waves import of_ctas
+from tltrace_nb.core.trace import Trace
+from tltrace_nb.core.tracefile import TraceMeta
+from tltrace_nb.simulator.machine import preset
+
+LATENCY = 100
+"""ns from when a place is left to the entry of the next CTA."""
+META = TraceMeta("kernel", device="virtual", gpu="classroom model", resources=((128, 0),))
+"""Four SMs, which hold two CTAs of 256 threads each."""
+PLACES = 8
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """What happened: the CTAs in order, and the wave of each."""
+
+    stays: list[Stay]
+    waves: list[int]
+
+    @property
+    def trace(self) -> Trace:
+        return planned([], self.stays, meta=META)
+
+
+def dispatch(lengths: list[int]) -> Dispatch:
+    """A GPU of four SMs of two places hands out CTAs, each to the place that was left first."""
+    places = [(0, place % 4, place, 0) for place in range(PLACES)]
+    stays, waves = [], []
+    for number, length in enumerate(lengths):
+        free, sm, place, wave = heapq.heappop(places)
+        start = free + (LATENCY if wave else 2 * number)
+        stays.append(Stay(sm, start, start + length))
+        waves.append(wave)
+        heapq.heappush(places, (start + length, sm, place, wave + 1))
+    return Dispatch(stays, waves)
+
+
+LENGTHS = st.lists(st.integers(50, 2000).map(lambda n: 2 * n + 1), min_size=1, max_size=60)
+"""ns; odd, so that the timer's step of 1 ns is seen."""
+
+
+@settings(max_examples=40, deadline=None)
+@given(LENGTHS)
+def test_a_cta_is_of_the_wave_after_the_one_whose_place_it_took(lengths: list[int]) -> None:
+    happened = dispatch(lengths)
+    assert of_ctas(happened.trace)["wave"].tolist() == happened.waves
+
+
+@settings(max_examples=25, deadline=None)
+@given(LENGTHS)
+def test_no_two_ctas_are_in_one_place_at_once(lengths: list[int]) -> None:
+    frame = of_ctas(dispatch(lengths).trace).sort_values("start_ns")
+    for _, rows in frame.groupby(["sm", "place"]):
+        assert (rows["end_ns"].to_numpy()[:-1] <= rows["start_ns"].to_numpy()[1:]).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(LENGTHS)
+def test_waves_sms_and_launch_tell_of_all_ctas(lengths: list[int]) -> None:
+    trace = dispatch(lengths).trace
+    assert trace.waves()["ctas"].sum() == trace.waves("sm")["ctas"].sum() == len(lengths)
+    assert trace.waves("launch")["ctas"].tolist() == [len(lengths)]
+
+
+@pytest.mark.parametrize(
+    ("ctas", "waves", "loss"), [(1, 1, 7 / 8), (7, 1, 1 / 8), (8, 1, 0), (9, 2, 7 / 16), (16, 2, 0), (60, 8, 4 / 64)]
+)
+def test_waves_and_quantisation_loss_follow_from_the_grid(ctas: int, waves: int, loss: float) -> None:
+    launch = dispatch([1000] * ctas).trace.waves("launch").iloc[0]
+    assert (launch["waves"], launch["places"], launch["sms"]) == (waves, PLACES, 4)
+    assert launch["quantisation_loss"] == pytest.approx(loss)
+    assert launch["ideal_waves"] == ctas / PLACES
+
+
+def test_the_tail_begins_when_the_first_sm_runs_out() -> None:
+    stays = [Stay(0, 0, 1000), Stay(1, 0, 1000), Stay(2, 0, 1000), Stay(3, 0, 4000)]
+    launch = planned([], stays, meta=META).waves("launch").iloc[0]
+    assert launch["tail_ns"] == pytest.approx(3000)
+    assert launch["tail"] == pytest.approx(0.75)
+    assert launch["idle"] == pytest.approx(9000 / 16000)
+    assert launch["imbalance"] == pytest.approx(4000 / 1750 - 1)
+
+
+def test_an_sm_that_never_had_a_cta_is_in_the_tail_from_the_beginning() -> None:
+    launch = planned([], [Stay(0, 0, 1000)], meta=META).waves("launch").iloc[0]
+    assert launch["tail"] == 1
+
+
+def test_the_time_of_an_sm_is_busy_idle_or_tail() -> None:
+    stays = [Stay(0, 0, 1000), Stay(0, 1500, 2000), Stay(1, 0, 4000), Stay(1, 500, 1000)]
+    rows = planned([], stays, meta=META).waves("sm")
+    assert rows["busy_ns"].tolist() == pytest.approx([1500, 4000])
+    assert rows["idle_ns"].tolist() == pytest.approx([2500, 0])
+    assert rows["tail_ns"].tolist() == pytest.approx([2000, 0])
+
+
+def test_ctas_that_overlap_by_less_than_the_timer_tells_follow_each_other() -> None:
+    stays = [Stay(0, 0, 1000), Stay(0, 990, 2000)]
+    assert planned([], stays).waves()["wave"].tolist() == [0, 1]
+
+
+def test_no_more_places_are_filled_than_there_are() -> None:
+    stays = [Stay(0, 0, 1000), Stay(0, 0, 1001), Stay(0, 900, 2000)]  # the clocks are off by 100 ns
+    assert planned([], stays, meta=META).waves()["wave"].tolist() == [0, 1]
+    assert planned([], stays).waves()["wave"].tolist() == [0]
+
+
+def test_where_places_are_not_known_those_seen_count_and_it_says_so() -> None:
+    frame = planned([], [Stay(0, 0, 1000), Stay(0, 10, 1000)]).waves("launch")
+    assert frame["places"].tolist() == [2 * preset("h200").sms]
+    assert any("counts as 2" in note for note in frame.notes)
+
+
+@pytest.mark.parametrize(
+    ("by", "schema"), [("wave", columns.WAVES), ("sm", columns.WAVES_BY_SM), ("launch", columns.WAVES_BY_LAUNCH)]
+)
+def test_the_columns_are_the_documented_ones_and_a_figure_is_drawn(by, schema) -> None:
+    frame = dispatch([1000] * 9).trace.waves(by)
+    assert list(frame) == list(schema)
+    assert frame.figure().data
+
+
+def test_another_by_is_refused_with_the_right_ones() -> None:
+    with pytest.raises(ValueError, match="'wave', 'sm', 'launch'"):
+        planned([], [Stay(0, 0, 1000)]).waves("block")  # type: ignore[arg-type]
+
+
+def test_without_sm_ids_nothing_is_told_but_why() -> None:
+    trace = planned([], [Stay(0, 0, 1000)])
+    trace.ctas["sm"] = -1
+    for frame in (trace.waves(), trace.waves("sm"), trace.waves("launch"), trace.occupancy()):
+        assert frame.empty
+        assert any("no SM id" in note for note in frame.notes)
+        assert "no SM id" in frame.figure().layout.annotations[0].text

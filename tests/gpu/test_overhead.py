@@ -1,0 +1,126 @@
+"""What tracing costs, measured here and by the library: both must agree."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import pytest
+import tilelang
+import tilelang.language as T
+import torch
+from kernels import BY_NAME
+
+from tltrace_nb import trace
+from tltrace_nb.core.jit import Compilation, TracedKernel, compile_traced
+from tltrace_nb.core.numbering import strip
+from tltrace_nb.core.options import TraceOptions
+
+SIZE = 2048
+SQUARE = (SIZE, SIZE)
+
+
+@trace.jit(out_idx=[-1])
+def matmul() -> Any:
+    """A GEMM that takes some 50 µs, with the ranges that an author would write."""
+
+    @T.prim_func
+    def gemm(A: T.Tensor(SQUARE, "float16"), B: T.Tensor(SQUARE, "float16"), C: T.Tensor(SQUARE, "float16")):
+        with T.Kernel(SIZE // 128, SIZE // 128, threads=128) as (bx, by):
+            A_shared = T.alloc_shared((128, 64), "float16")
+            B_shared = T.alloc_shared((64, 128), "float16")
+            C_local = T.alloc_fragment((128, 128), "float32")
+            T.clear(C_local)
+            for k in T.Pipelined(SIZE // 64, num_stages=3):
+                with trace.range("copy", payload=k):
+                    T.copy(A[by * 128, k * 64], A_shared)
+                    T.copy(B[k * 64, bx * 128], B_shared)
+                with trace.range("mma", payload=k):
+                    T.gemm(A_shared, B_shared, C_local)
+            T.copy(C_local, C[by * 128, bx * 128])
+
+    return gemm
+
+
+@trace.jit
+def counting(marks: int) -> Any:
+    """A loop that does hardly anything but record, where it records."""
+
+    @T.prim_func
+    def count(out: T.Tensor((1320,), "int32")):
+        with T.Kernel(1320, threads=128) as cta:
+            total = T.alloc_var("int32")
+            total = 0
+            for i in T.serial(2000):
+                if marks:
+                    trace.record("turn", payload=i)
+                total = total + i * cta
+            out[cta] = total
+
+    return count
+
+
+def reference(name: str) -> tuple[TracedKernel, tuple[Any, ...]]:
+    kernel = BY_NAME[name]
+    how = Compilation(out_idx=list(kernel.out_idx) or None, pass_configs=kernel.pass_configs)
+    return compile_traced(kernel.build(), how, TraceOptions(), lambda _: None), kernel.inputs("cuda")
+
+
+def cases(name: str) -> tuple[TracedKernel, tuple[Any, ...]]:
+    if name != "matmul":
+        return reference(name)
+    with trace.tracing():
+        kernel = matmul()
+    return kernel, tuple(torch.randn(SIZE, SIZE, dtype=torch.float16, device="cuda") for _ in range(2))
+
+
+def slowdown(kernel: TracedKernel, inputs: tuple[Any, ...]) -> float:
+    """Traced over untraced, another way: one pair of events per launch, many launches, the kernels taking turns."""
+    inner = kernel.kernel
+    plain = tilelang.compile(strip(kernel.source), out_idx=list(inner.out_idx) or None, pass_configs=inner.pass_configs)
+    slots, _ = kernel.allocate(inputs)
+    times: dict[str, list[float]] = {"plain": [], "traced": []}
+    for _ in range(400):
+        for name, call in (("plain", lambda: plain(*inputs)), ("traced", lambda: inner(*inputs, slots))):
+            events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+            torch.cuda.synchronize()
+            events[0].record()
+            for _ in range(5):
+                call()
+            events[1].record()
+            torch.cuda.synchronize()
+            times[name].append(events[0].elapsed_time(events[1]))
+    return statistics.median(times["traced"]) / statistics.median(times["plain"])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["matmul", "attention", "softmax"])
+def test_the_slowdown_agrees_with_an_independent_measurement_within_1_percent(name: str) -> None:
+    kernel, inputs = cases(name)
+    assert trace.overhead(kernel, inputs).slowdown == pytest.approx(slowdown(kernel, inputs), rel=0.01)
+
+
+def test_a_record_costs_what_the_benchmark_says() -> None:
+    kernel, inputs = cases("matmul")
+    found = trace.overhead(kernel, inputs)
+    assert 15 < found.marker_cycles < 40
+    assert found.noise == pytest.approx(1, abs=0.03)
+
+
+def test_an_over_marked_kernel_is_flagged_and_one_marked_once_is_believed() -> None:
+    with trace.tracing():
+        dense = counting(1)
+    found = trace.overhead(dense, (torch.zeros(1320, dtype=torch.int32, device="cuda"),))
+    assert found.slowdown > 1.2
+    assert not found.believe
+    assert "mark less" in str(found)
+    assert "mark less" in found.names.attrs["verdict"]
+
+
+def test_the_global_timer_is_placed_on_the_hosts_clock() -> None:
+    from tltrace_nb.distributed import device_offset
+
+    first, error = device_offset()
+    second, other = device_offset()
+    assert abs(first - second) <= error + other
+    assert error < 1_000_000

@@ -1,0 +1,122 @@
+"""The views of a timeline: what a lane is, and what a colour is."""
+
+from __future__ import annotations
+
+import pytest
+from planned import Span, Stay, planned
+
+from tltrace_nb import load
+from tltrace_nb.core.columns import EVENTS
+from tltrace_nb.core.trace import Trace
+from tltrace_nb.core.tracefile import TraceMeta
+from tltrace_nb.demo import RECORDED
+from tltrace_nb.widget.lanes import layout
+from tltrace_nb.widget.views import ctas_as_events
+
+STAYS = [Stay(0, 0, 1000), Stay(0, 10, 900), Stay(0, 1100, 1500), Stay(3, 0, 2000)]
+META = TraceMeta("kernel", device="virtual", gpu="classroom model", resources=((128, 0),))
+
+
+@pytest.fixture
+def trace() -> Trace:
+    spans = [Span("a", 100, 900, cta, payload=cta) for cta in range(4)] + [
+        Span("b", 200, 500, cta, thread=32) for cta in range(4)
+    ]
+    return planned(spans, STAYS, meta=META)
+
+
+def labels(trace: Trace, **options) -> list[str]:
+    return list(trace.figure(**options).layout.yaxis.ticktext)
+
+
+def test_the_sm_view_has_a_lane_per_sm_and_a_bar_per_cta(trace: Trace) -> None:
+    plan = layout(trace, limit=100, view="sm")
+    assert [lane.label for lane in plan.lanes] == ["SM 0", "SM 3"]
+    assert len(plan.events) == len(STAYS)
+    assert plan.unit == "ns"
+
+
+def test_ctas_at_once_on_an_sm_are_in_rows_of_their_own_and_followers_in_the_place_they_took(trace: Trace) -> None:
+    events = layout(trace, limit=100, view="sm").events.set_index("cta")
+    assert events.loc[1, "y"] == events.loc[2, "y"] == events.loc[0, "y"] + 1
+
+
+def test_a_bar_of_the_sm_view_lasts_as_long_as_its_cta(trace: Trace) -> None:
+    events = ctas_as_events(trace).set_index("cta")
+    for cta, stay in enumerate(STAYS):
+        assert events.loc[cta, "start_ns"] == pytest.approx(stay.start)
+        assert events.loc[cta, "duration_ns"] == pytest.approx(stay.end - stay.start)
+
+
+def test_the_payload_in_the_sm_view_is_the_wave(trace: Trace) -> None:
+    assert ctas_as_events(trace).set_index("cta")["payload"].sort_index().tolist() == [0, 0, 1, 0]
+
+
+def test_the_rows_of_the_sm_view_have_the_columns_of_the_events(trace: Trace) -> None:
+    assert list(ctas_as_events(trace)) == [*EVENTS, "place"]
+
+
+def test_the_cta_view_has_a_lane_per_cta(trace: Trace) -> None:
+    assert labels(trace, view="cta") == ["CTA 0", "CTA 1", "CTA 2", "CTA 3"]
+
+
+def test_in_the_cta_view_what_runs_at_once_is_in_different_rows(trace: Trace) -> None:
+    events = layout(trace, limit=100, view="cta").events
+    assert events.groupby("cta")["y"].nunique().tolist() == [2] * 4
+
+
+def test_the_name_view_has_a_lane_per_name(trace: Trace) -> None:
+    assert labels(trace, view="name") == ["a", "b"]
+
+
+def test_in_the_name_view_no_bar_hides_another(trace: Trace) -> None:
+    for view in ("name", "cta", "thread", "sm"):
+        events = layout(load(RECORDED / "gemm_3.tltrace"), limit=10_000, view=view).events.sort_values("x")
+        ranges = events[events["width"] > 0]
+        after = ranges["x"] + ranges["width"] <= ranges.groupby("y")["x"].shift(-1).fillna(1e18) + 40
+        assert after.all(), view
+
+
+def test_a_selection_of_ctas_holds_in_the_sm_view(trace: Trace) -> None:
+    assert labels(trace, view="sm", ctas=[3]) == ["SM 3"]
+
+
+def test_colour_by_wave_payload_or_duration_is_a_scale(trace: Trace) -> None:
+    for color, values in (("wave", (0, 0, 1, 0)), ("duration", (2000, 1780, 800, 4000))):
+        drawing = trace.figure(view="sm", color=color)
+        assert sorted(drawing.data[0].marker.color) == sorted(values)
+        assert drawing.layout.coloraxis.colorbar.title.text == color
+    assert trace.figure(color="payload").data[0].marker.color == (0, 1, 2, 3)
+
+
+def test_bars_without_a_value_are_grey_on_a_scale(trace: Trace) -> None:
+    drawing = trace.figure(color="payload")
+    without = next(bars for bars in drawing.data if bars.name == "b")
+    assert without.marker.color.startswith("#")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [({"view": "warp"}, "'thread', 'cta', 'name', 'sm'"), ({"color": "sm"}, "'name', 'payload', 'duration', 'wave'")],
+)
+def test_another_view_or_colour_is_refused_with_the_right_ones(trace: Trace, wrong, right: str) -> None:
+    with pytest.raises(ValueError, match=right):
+        trace.figure(**wrong)
+
+
+def test_the_sm_view_is_in_ns(trace: Trace) -> None:
+    with pytest.raises(ValueError, match="in ns"):
+        trace.figure(view="sm", time="cycles")
+
+
+def test_without_clocks_there_is_no_sm_view_and_it_says_why() -> None:
+    with pytest.raises(ValueError, match=r"occupancy\(\).notes"):
+        load(RECORDED / "every_thread.tltrace").figure(view="sm")
+
+
+@pytest.mark.parametrize("file", sorted(RECORDED.glob("*.tltrace")), ids=lambda file: file.stem)
+def test_every_view_of_a_recorded_trace_is_drawn(file) -> None:
+    recorded = load(file)
+    views = ("thread", "cta", "name", *(["sm"] if recorded.ctas["clock_ghz"].notna().all() else []))
+    for view in views:
+        assert recorded.figure(view=view).data

@@ -1,0 +1,230 @@
+"""A trace without what its own markers cost, and how much that was.
+
+In: a trace, and the cycles that one record takes. Out: :class:`CorrectedTrace`; a
+:class:`~tltrace_nb.analysis.table.Table` with ``columns.OVERHEAD``.
+
+A record reads the clock and then takes ``cost`` cycles of its thread. So whatever its thread does next is late by that,
+and by all records before: the time between two records of a thread is shorter by the cost of the first, but not below
+zero. A range loses the cost of its own begin and of every record of its thread inside it. Records of one cycle read the
+clock once; their costs follow them.
+
+What this cannot know: whether a thread would have waited anyway. Each thread is moved against its own records alone, so
+times of different threads of a CTA are no longer exact against each other; and what a marker does to the code around
+it (``docs/accuracy.md``) stays in.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tltrace_nb.analysis import columns
+from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, most
+from tltrace_nb.analysis.launch import caveats, gpu_of
+from tltrace_nb.analysis.ranges import ranges_of, renamed
+from tltrace_nb.analysis.spans import Array, Axis, Ints, groups
+from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.core.decode import Frames
+from tltrace_nb.core.summary import count
+from tltrace_nb.core.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+BELIEVED = 0.05
+"""Share of the CTAs' time in records up to which a trace is called undisturbed."""
+
+
+class CorrectedTrace(Trace):
+    """A trace whose frames are without the cost of its records; ``meta.note`` says so. It is computed, not recorded:
+    ``slots`` are those of the trace that it was made of, and ``save`` refuses."""
+
+    def __init__(self, recorded: Trace, cost: float) -> None:
+        said = f"the cost of its markers, {cost:g} cycles a record, is taken out of these times"
+        note = f"{recorded.meta.note}; {said}" if recorded.meta.note else said
+        super().__init__(recorded.slots, recorded.table, replace(recorded.meta, note=note))
+        self._recorded = recorded
+        self._cost = cost
+
+    @cached_property
+    def _frames(self) -> Frames:
+        return _corrected(self._recorded, self._cost)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Refuse: a file holds what was recorded."""
+        raise ValueError(
+            f"{path}: a corrected trace is computed, save the one that it was made of and correct that again"
+        )
+
+
+def corrected(trace: Trace, cost: float | None = None) -> CorrectedTrace:
+    """The trace without the cost of its records, ``cost`` cycles each (default: that of the GPU's model).
+
+    Raises ``ValueError`` where no cost is known or it is negative, and for a trace that is corrected already.
+    """
+    if isinstance(trace, CorrectedTrace):
+        raise ValueError("this trace is corrected already: correct the one that it was made of")
+    return CorrectedTrace(trace, _known(trace, cost))
+
+
+def overhead(trace: Trace, cost: float | None = None) -> Table:
+    """Per name the records inside its ranges and what they cost, ``cost`` cycles each (default: the GPU model's).
+
+    See ``columns.OVERHEAD``; ``result.attrs["verdict"]`` says in a line whether the trace is to be believed. Raises
+    ``ValueError`` where no cost is known, and for a negative one.
+    """
+    cost = _known(trace, cost)
+    events = trace.events
+    found = ranges_of(events, ended=True)
+    records = _Records.of(events, cost)
+    thread = records.thread[found.row]
+    inside = records.number(thread, found.end) - records.number(thread, found.start)
+    removed = records.shift(thread, found.end) - records.shift(thread, found.start)
+    total = np.bincount(found.name, found.end - found.start, found.names).astype(np.int64)
+    cells = {
+        "name": renamed(events["name"].cat.categories, np.arange(found.names)),
+        "count": np.bincount(found.name, minlength=found.names),
+        "total": total,
+        "records": np.bincount(found.name, inside, found.names).astype(np.int64),
+        "cost": np.bincount(found.name, removed, found.names),
+    }
+    cells["share"] = cells["cost"] / np.maximum(total, 1)
+    notes = [*caveats(trace), f"a record counts as {cost:g} cycles; what it does to the code around it is not in this"]
+    result = table("corrected", columns.OVERHEAD, cells, notes)
+    result = result[result["count"] > 0].sort_values("share", ascending=False, ignore_index=True)
+    result.attrs["verdict"] = _verdict(trace, records)
+    return result
+
+
+def _known(trace: Trace, cost: float | None) -> float:
+    """The cost of a record, checked."""
+    if cost is None:
+        model = gpu_of(trace.meta)
+        if model is None:
+            raise ValueError(
+                f"what a record costs on {trace.meta.gpu or 'this GPU'} is not known: pass cost=, in cycles; "
+                "benchmarks/markers.py measures it"
+            )
+        cost = model.latencies.marker
+    if cost < 0:
+        raise ValueError(f"cost={cost}: cycles of one record, not negative")
+    return cost
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """When each thread recorded, how often at that time, and by how much it was late then: sorted, on one axis.
+
+    ``thread`` numbers the (CTA, thread) of each event.
+    """
+
+    axis: Axis
+    thread: Ints
+    time: Ints
+    times: Ints
+    late: Array
+    cost: float
+
+    @classmethod
+    def of(cls, events: pd.DataFrame, cost: float) -> _Records:
+        """The records that the events were made of."""
+        cta, start, end = (events[column].to_numpy().astype(np.int64) for column in ("cta", "start", "end"))
+        thread, threads = groups(cta - cta.min(initial=0), events["thread"].to_numpy())
+        ended = (events["kind"] == "range").to_numpy() & ~events["truncated"].to_numpy()
+        axis = Axis.of(threads, start, end)
+        places = np.concatenate([axis.at(thread, start), axis.at(thread[ended], end[ended])])
+        time, times = np.unique(places, return_counts=True)
+        gap = np.diff(time)
+        same = axis.key(time[1:]) == axis.key(time[:-1])
+        removed = np.where(same, np.minimum(gap, cost * times[:-1]), 0)
+        late = np.concatenate([[0], np.cumsum(removed)])[: len(time)]
+        first = np.concatenate([[True], ~same])[: len(time)]
+        begin = np.maximum.accumulate(np.where(first, np.arange(len(time)), 0)) if len(time) else first.astype(np.int64)
+        return cls(axis, thread, time, times, late - late[begin] if len(time) else late, cost)
+
+    def shift(self, thread: Ints, time: Ints) -> Array:
+        """By how much each thread was late at ``time``, which may lie after all records."""
+        place = self.axis.at(thread, np.clip(time, self.axis.first, self.axis.last))
+        index = np.searchsorted(self.time, place, side="right") - 1
+        since = time - self.axis.first - self.time[index] + thread * self.axis.stride
+        late = self.late[index] + np.minimum(since, self.cost * self.times[index])
+        return np.where((index >= 0) & (self.axis.key(self.time[index]) == thread), late, 0)
+
+    def number(self, thread: Ints, time: Ints) -> Ints:
+        """How many records of the thread lie before ``time``."""
+        total = np.concatenate([[0], np.cumsum(self.times)])
+        return total[np.searchsorted(self.time, self.axis.at(thread, time), side="left")]
+
+
+def _corrected(trace: Trace, cost: float) -> Frames:
+    """The frames, each thread's times earlier by what its records before took."""
+    events, ctas = trace.events, trace.ctas
+    if events.empty:
+        return Frames(events, ctas, trace.flows, trace.sites, trace.losses, events)
+    records = _Records.of(events, cost)
+    moved = [records.shift(records.thread, events[column].to_numpy()) for column in ("start", "end")]
+    start, end = (
+        events[column].to_numpy() - np.round(by).astype(np.int64)
+        for column, by in zip(("start", "end"), moved, strict=True)
+    )
+    ghz = ctas.set_index("cta")["clock_ghz"].reindex(events["cta"]).to_numpy()
+    better = events.assign(
+        start=start,
+        end=end,
+        duration=end - start,
+        start_ns=events["start_ns"].to_numpy() - moved[0] / ghz,
+        duration_ns=(end - start) / ghz,
+    )
+    # A CTA ends with its last thread; which that is, is not known where it did more after its last record.
+    home, first = np.unique(records.thread, return_index=True)
+    cta = events["cta"].to_numpy()[first]
+    stay = ctas.set_index("cta")["duration"].reindex(cta).to_numpy()
+    ends = (stay - records.shift(home, stay)).round()
+    duration = ctas["cta"].map(dict(zip(*_largest(cta, ends), strict=True))).fillna(ctas["duration"]).astype("int64")
+    shorter = ctas.assign(duration=duration, end_ns=ctas["start_ns"] + duration / ctas["clock_ghz"])
+    return Frames(better.copy(deep=False), shorter, trace.flows, trace.sites, trace.losses, better)
+
+
+def _largest(key: Array, value: Array) -> tuple[list[int], list[float]]:
+    """The distinct keys and the largest value of each."""
+    order = np.lexsort((value, key))
+    last = np.concatenate([key[order][1:] != key[order][:-1], [True]])
+    return key[order][last].tolist(), value[order][last].tolist()
+
+
+def _verdict(trace: Trace, records: _Records) -> str:
+    """How much of the CTAs' time the busiest thread of each spent recording, and what follows."""
+    events, ctas = trace.events, trace.ctas
+    if events.empty or not int(ctas["duration"].sum()):
+        return "no records, no cost"
+    home, first = np.unique(records.thread, return_index=True)
+    stay = ctas.set_index("cta")["duration"].reindex(events["cta"].to_numpy()[first]).to_numpy()
+    spent = records.shift(home, stay)
+    _, most_ = _largest(events["cta"].to_numpy()[first], spent)
+    share = sum(most_) / float(ctas["duration"].sum())
+    said = f"records take {share:.1%} of the CTAs' time, {count(round(sum(most_) / len(most_)), 'cycle')} of each CTA"
+    if share <= BELIEVED:
+        return f"{said}: believe the trace"
+    return f"{said}, more than {BELIEVED:.0%}: mark less, or look at corrected() times with care"
+
+
+def figure(result: Table) -> go.Figure:
+    """Per name the share of its time that records take."""
+    rows = result.iloc[:MOST_BARS]
+    labels = rows["name"].astype(str).tolist()
+    hover = [
+        f"{name}: {records:,} records in {times:,} ranges take {cost:,.0f} of {total:,} cycles"
+        for name, times, total, records, cost in rows[["name", "count", "total", "records", "cost"]].itertuples(
+            index=False
+        )
+    ]
+    bar = bars(labels, rows["share"].tolist(), colors(labels), hover)
+    notes = [str(result.attrs.get("verdict", "")), *most(len(result), "names")]
+    title, height = "What its own markers take of each range", 150 + 26 * len(rows)
+    drawing = chart(result, [bar], title, x="share of the ranges' cycles", height=height, yaxis=DOWN, notes=notes)
+    return drawing.update_layout(xaxis_tickformat=".0%")

@@ -1,0 +1,73 @@
+"""What ranges waited for: arrows (``dag``) between the ranges that enclose no other, as plain arrays.
+
+In: a trace. Out: :class:`Links`. An arrow from a range that encloses others leads from the last of those inside, one to
+such a range leads to the first inside. An arrow whose source ends after its destination is no dependency: the pairing
+of the i-th with the i-th does not hold there; such arrows are left out and counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tltrace_nb.analysis.ranges import Ranges
+from tltrace_nb.analysis.spans import Axis, Ints
+
+if TYPE_CHECKING:
+    from tltrace_nb.core.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Arrows as positions in a :class:`Ranges`, and what is said of those left out."""
+
+    src: Ints
+    dst: Ints
+    notes: list[str]
+
+
+def links(trace: Trace, found: Ranges) -> Links:
+    """The arrows among the ranges in ``found`` that can be dependencies."""
+    flows = trace.flows
+    if not trace.table.flows:
+        return Links(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
+    position = np.full(len(trace.events), -1, np.int64)
+    position[found.row] = np.arange(len(found))
+    src, dst = (position[flows[side].to_numpy()] for side in ("src", "dst"))
+    both = (src >= 0) & (dst >= 0)
+    first, last = _inside(found)
+    src, dst = last[src[both]], first[dst[both]]
+    sound = (found.end[src] <= found.end[dst]) & (src != dst)
+    notes = []
+    if not sound.all():
+        notes.append(
+            f"{int((~sound).sum()):,} of {len(flows):,} arrows (dag) lead from a range that ended after its "
+            "destination: they are no dependencies, and left out"
+        )
+    if both.any() and (~both).any():
+        notes.append(f"{int((~both).sum()):,} arrows touch ranges that never ended: left out")
+    return Links(src[sound], dst[sound], notes)
+
+
+def _inside(found: Ranges) -> tuple[Ints, Ints]:
+    """For each range the first and the last range inside it that enclose no other; itself where it encloses none.
+
+    In the order of the events what is inside follows its range, up to the next that is not deeper.
+    """
+    if not len(found):
+        return found.row, found.row
+    axis = Axis.of(found.tracks, found.start, found.end)
+    starts, ends = axis.at(found.track, found.start), axis.at(found.track, found.end)
+    order = np.argsort(starts, kind="stable")
+    each = np.arange(len(found))
+    leaf = ~found.encloses[order]
+    following = np.minimum.accumulate(np.where(leaf, each, len(found) - 1)[::-1])[::-1]
+    # The last range of the track that starts before this one ends, or the last leaf before that.
+    behind = np.maximum(np.searchsorted(starts[order], ends[order], side="left") - 1, each)
+    preceding = np.maximum.accumulate(np.where(leaf, each, 0))[behind]
+    first, last = np.empty_like(each), np.empty_like(each)
+    first[order] = np.where(leaf, order, order[following])
+    last[order] = np.where(leaf, order, order[preceding])
+    return first, last

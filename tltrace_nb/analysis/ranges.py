@@ -1,0 +1,94 @@
+"""The ranges of a trace as plain arrays, with what every analysis asks of them.
+
+In: ``Trace.events``. Out: :class:`Ranges`, and columns of ``Trace.events`` gathered into a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tltrace_nb.analysis.spans import Array, Ints, groups
+
+NO_RANGES = "this trace has no ranges, only instants: durations are not told"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """The ranges, in the order of ``Trace.events``: ``row`` is the row there, times are cycles.
+
+    ``name`` is the code of the category, of which there are ``names``; ``thread`` and ``track`` are dense numbers over
+    all CTAs, of (cta, thread) and (cta, thread, lane). ``encloses``: it has a range inside.
+    """
+
+    row: Ints
+    cta: Ints
+    name: Ints
+    start: Ints
+    end: Ints
+    thread: Ints
+    track: Ints
+    encloses: npt.NDArray[np.bool_]
+    names: int
+    threads: int
+    tracks: int
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def ranges_of(events: pd.DataFrame, ended: bool = False) -> Ranges:
+    """The ranges of ``events``; with ``ended`` only those that ended."""
+    is_range = codes(events["kind"]) == list(events["kind"].cat.categories).index("range")
+    encloses = np.zeros(len(events), np.bool_)
+    parent = events["parent"].array
+    inside = is_range & ~np.asarray(parent.isna())
+    encloses[parent.to_numpy(np.int64, na_value=0)[inside]] = True
+    if ended:
+        is_range &= ~events["truncated"].to_numpy()
+    row = np.flatnonzero(is_range)
+    cta, start, end = (events[column].to_numpy()[row].astype(np.int64) for column in ("cta", "start", "end"))
+    least = int(cta.min(initial=0))
+    thread, threads = groups(cta - least, events["thread"].to_numpy()[row])
+    track, tracks = groups(thread, codes(events["lane"])[row])
+    name = codes(events["name"])[row].astype(np.int64)
+    names = len(events["name"].cat.categories)
+    return Ranges(row, cta, name, start, end, thread, track, encloses[row], names, threads, tracks)
+
+
+def codes(column: pd.Series[Any]) -> Array:
+    """The codes of a categorical column, -1 where it is missing."""
+    found: Array = column.cat.codes.to_numpy()
+    return found
+
+
+def cells(events: pd.DataFrame, rows: Array, columns: Iterable[str]) -> dict[str, Any]:
+    """Those columns of ``events`` at ``rows``, as arrays of their own types."""
+    return {column: events[column].array.take(rows) for column in columns}
+
+
+def numbered(events: pd.DataFrame, names: str | Iterable[str], argument: str) -> list[int]:
+    """The codes of ``names`` in ``events``; a name may be a pattern with ``*``.
+
+    Raises ``ValueError`` for a name that no event has, listing those that there are.
+    """
+    known = list(events["name"].cat.categories)
+    found: dict[int, None] = {}
+    for name in [names] if isinstance(names, str) else names:
+        mine = [known.index(name)] if name in known else [i for i, k in enumerate(known) if fnmatchcase(k, name)]
+        if not mine:
+            raise ValueError(f"{argument}={name!r}: no event of this trace is named so; there are: {', '.join(known)}")
+        found |= dict.fromkeys(mine)
+    return list(found)
+
+
+def renamed(names: pd.Index[Any], codes: Array) -> Any:
+    """A categorical of ``codes`` (-1 for missing) among ``names``."""
+    dtype: Any = pd.CategoricalDtype(names)
+    return pd.Categorical.from_codes(codes, dtype=dtype)

@@ -1,0 +1,133 @@
+"""The names of a trace: how often, how long, how much of the CTAs' time, and how much of that beside other work.
+
+In: a trace. Out: a :class:`~tltrace_nb.analysis.table.Table` with ``columns.SUMMARY``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tltrace_nb.analysis import columns
+from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, most
+from tltrace_nb.analysis.launch import caveats
+from tltrace_nb.analysis.ranges import Ranges, ranges_of
+from tltrace_nb.analysis.spans import Array, Axis, Spans, groups, union
+from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.core.summary import by_name
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from tltrace_nb.core.trace import Trace
+
+
+def summary(trace: Trace) -> Table:
+    """Per name count, durations, share of the CTAs' time, overlap and payloads; see ``columns.SUMMARY``."""
+    events = trace.events
+    names = by_name(events)
+    found = ranges_of(events)
+    code = events["name"].cat.categories.get_indexer(names.index)
+    share, overlap = _shares(found, int(trace.ctas["duration"].sum()))
+    names = names.assign(share=share[code], overlap=overlap[code]).reset_index()
+    types: Any = {column: type_ for column, type_ in columns.SUMMARY.items() if type_ in ("Int64", "Float64")}
+    return table("summary", columns.SUMMARY, names.astype(types), _notes(trace, found))
+
+
+def _notes(trace: Trace, found: Ranges) -> list[str]:
+    notes = caveats(trace)
+    if len(found) and found.tracks == len(np.unique(found.cta)):
+        notes.append("every CTA recorded on one track: there is nothing that its ranges could overlap with")
+    return notes
+
+
+def _shares(found: Ranges, time: int) -> tuple[Array, Array]:
+    """Per code of a name, its share of ``time`` and the part of it beside other tracks; NaN for one without ranges."""
+    names = found.names
+    open_: Array = np.zeros(names)
+    own, beside = open_, open_
+    if len(found):
+        pair, pairs = groups(found.cta, found.name)
+        name_of = np.zeros(pairs, np.int64)
+        name_of[pair] = found.name
+        axis = Axis.of(pairs, found.start, found.end)
+        spans = union(axis.at(pair, found.start), axis.at(pair, found.end))
+        open_ = np.bincount(name_of[axis.key(spans.start)], spans.length, names)
+        own, beside = _beside(found)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(own > 0, open_ / time, np.nan), np.where(own > 0, beside / own, np.nan)
+
+
+def _beside(found: Ranges) -> tuple[Array, Array]:
+    """Per name the cycles of its ranges, track by track, and those in which another track of the CTA was at work.
+
+    Where two or more tracks work, another does. Where one works, it is another unless it is the track itself.
+    """
+    ctas, number = np.unique(found.cta, return_inverse=True)
+    home = np.zeros(found.tracks, np.int64)
+    home[found.track] = number
+    by_track, by_cta = (Axis.of(keys, found.start, found.end) for keys in (found.tracks, len(ctas)))
+    leaf = ~found.encloses
+    work = union(*(by_track.at(found.track[leaf], each[leaf]) for each in (found.start, found.end)))
+    track = by_track.key(work.start)
+
+    shift = home[track] * by_cta.stride - track * by_track.stride
+    place = np.concatenate([work.start + shift, work.end + shift])
+    step = np.repeat([1, -1], len(track))
+    order = np.argsort(place, kind="stable")
+    place = place[order]
+    working = np.cumsum(step[order])[:-1]
+    alone = np.cumsum((step * np.tile(track, 2))[order])[:-1]  # where one works: its number
+    stretch = place[1:] > place[:-1]
+    several, single = stretch & (working >= 2), stretch & (working == 1)
+    many = Spans(place[:-1][several], place[1:][several])
+    one, other = Spans(place[:-1][single], place[1:][single]), alone[single]
+    # The stretches in which one track works, on that track's own part of an axis.
+    back = other * by_track.stride - home[other] * by_cta.stride
+    sort = np.argsort(one.start + back, kind="stable")
+    lonely = Spans((one.start + back)[sort], (one.end + back)[sort])
+
+    pair, pairs = groups(found.track, found.name)
+    of_pair = np.zeros((2, pairs), np.int64)
+    of_pair[:, pair] = found.track, found.name
+    axis = Axis.of(pairs, found.start, found.end)
+    mine = union(axis.at(pair, found.start), axis.at(pair, found.end))
+    key = axis.key(mine.start)
+    tracks, names = of_pair[:, key]
+    to_track = tracks * by_track.stride - key * axis.stride
+    to_cta = home[tracks] * by_cta.stride - key * axis.stride
+    beside = (
+        many.within(mine.start + to_cta, mine.end + to_cta)
+        + one.within(mine.start + to_cta, mine.end + to_cta)
+        - lonely.within(mine.start + to_track, mine.end + to_track)
+    )
+    return np.bincount(names, mine.length, found.names), np.bincount(names, beside, found.names)
+
+
+def figure(result: Table) -> go.Figure:
+    """Per name its share of the CTAs' time, and the part of it beside other tracks."""
+    rows = result.dropna(subset=["share"]).iloc[:MOST_BARS]
+    labels = rows["name"].astype(str).tolist()
+    shown = rows[["count", "total", "mean", "p50", "p99", "share", "overlap"]].itertuples(index=False)
+    hover = [
+        f"{name}: {times:,} times, {total:,} cycles in all\n"
+        f"mean {mean:,.0f}, median {p50:,.0f}, p99 {p99:,.0f} cycles\n"
+        f"open in {share:.1%} of the CTAs' time, {overlap:.1%} of that beside other tracks"
+        for name, (times, total, mean, p50, p99, share, overlap) in zip(labels, shown, strict=True)
+    ]
+    open_, beside = rows["share"].astype(float), (rows["share"] * rows["overlap"]).astype(float)
+    traces = [
+        bars(labels, open_.tolist(), colors(labels), hover, "open"),
+        bars(labels, beside.tolist(), "#5f6670", hover, "beside other tracks"),
+    ]
+    drawing = chart(
+        result,
+        traces,
+        "Share of the CTAs' time",
+        x="share of the CTAs' time",
+        height=150 + 34 * len(rows),
+        yaxis=DOWN,
+        notes=most(len(result), "names"),
+    )
+    return drawing.update_layout(barmode="group", xaxis_tickformat=".0%")

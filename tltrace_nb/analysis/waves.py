@@ -1,0 +1,262 @@
+"""The waves of a launch: how CTAs took each other's places on the SMs, and what that left empty.
+
+In: a trace. Out: a :class:`~tltrace_nb.analysis.table.Table` per wave, per SM or per launch.
+
+An SM has *places*, as many as it holds CTAs at once. A CTA that takes a place that was never used is of wave 0; one
+that takes the place of another is of the wave after. Of several free places the one that was left first is taken.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tltrace_nb.analysis import columns
+from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, label, most
+from tltrace_nb.analysis.launch import LaunchFacts, caveats, gpu_of, launches
+from tltrace_nb.analysis.occupancy import placed
+from tltrace_nb.analysis.spans import union
+from tltrace_nb.analysis.table import Table, table
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.simulator.machine import Gpu
+
+By = Literal["wave", "sm", "launch"]
+_SCHEMAS = {"wave": columns.WAVES, "sm": columns.WAVES_BY_SM, "launch": columns.WAVES_BY_LAUNCH}
+
+_X = "ns since the first CTA's entry"
+
+TIMER_STEP_NS = 32.0
+"""Two CTAs of one SM that overlap by no more than a step of the H200's global timer (measured) ran one after the other:
+their ends are not known better."""
+
+
+def waves(
+    trace: Trace,
+    by: By = "wave",
+    *,
+    registers: int | None = None,
+    shared: int | None = None,
+    gpu: str | Gpu | None = None,
+) -> Table:
+    """The waves of each launch, by wave, by SM or as a whole; see ``columns.WAVES``, ``_BY_SM``, ``_BY_LAUNCH``.
+
+    Places are those of ``occupancy`` where its limit is exact, else the most CTAs that were seen on one SM at once, and
+    SMs those of the GPU's model, else those seen. ``registers``, ``shared`` and ``gpu`` are as for ``occupancy``.
+    Raises ``ValueError`` for another ``by``.
+    """
+    if by not in _SCHEMAS:
+        raise ValueError(f"by={by!r} is not one of {', '.join(map(repr, _SCHEMAS))}")
+    model = gpu_of(trace.meta, gpu)
+    facts, notes = launches(trace, model, registers, shared)
+    ctas, lacking = placed(trace)
+    notes += [*caveats(trace), *lacking]
+    parts = []
+    for each in facts:
+        mine = ctas[ctas["kernel"] == each.kernel]
+        if mine.empty:
+            continue
+        where = _places(mine, each.limit.ctas if each.limit and each.exact else None)
+        sms, per_sm = _size(mine, where, each, model)
+        if each.limit is None or not each.exact:
+            notes.append(
+                f"{each.kernel}: how many CTAs an SM could hold is not known, so it counts as {per_sm}, the most that "
+                "were seen at once"
+            )
+        mine = mine.assign(**where)
+        rows = {"wave": _by_wave(mine, sms * per_sm), "sm": _by_sm(mine), "launch": _by_launch(mine, sms, sms * per_sm)}
+        parts.append(rows[by].assign(kernel=each.kernel))
+    whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(_SCHEMAS[by]))
+    whole["kernel"] = pd.Categorical(whole["kernel"], [each.kernel for each in facts])
+    return table("waves", _SCHEMAS[by], whole, notes, by=by)
+
+
+def of_ctas(trace: Trace) -> pd.DataFrame:
+    """Per CTA whose SM and time are known: its row of ``Trace.ctas``, with ``place`` (on its SM) and ``wave``."""
+    ctas, _ = placed(trace)
+    facts, _ = launches(trace, gpu_of(trace.meta))
+    parts = [
+        mine.assign(**_places(mine, each.limit.ctas if each.limit and each.exact else None))
+        for each in facts
+        if len(mine := ctas[ctas["kernel"] == each.kernel])
+    ]
+    return pd.concat(parts).sort_index() if parts else ctas.assign(place=0, wave=0)
+
+
+def _places(ctas: pd.DataFrame, limit: int | None) -> dict[str, npt.NDArray[np.int32]]:
+    """The place and the wave of each CTA of one launch. An SM has at most ``limit`` places."""
+    order = np.lexsort((ctas["start_ns"].to_numpy(), ctas["sm"].to_numpy()))
+    sms, starts, ends = (ctas[column].to_numpy()[order].tolist() for column in ("sm", "start_ns", "end_ns"))
+    place, wave = [0] * len(order), [0] * len(order)
+    left: list[tuple[float, int, int]] = []  # per place of this SM: when its last CTA leaves, its number, its waves
+    current = None
+    for i, (sm, start, end) in enumerate(zip(sms, starts, ends, strict=True)):
+        if sm != current:
+            current, left = sm, []
+        if left and (left[0][0] <= start + TIMER_STEP_NS or len(left) == limit):
+            _, place[i], before = heapq.heappop(left)
+            wave[i] = before + 1
+        else:
+            place[i] = len(left)
+        heapq.heappush(left, (end, place[i], wave[i]))
+    found = {"place": np.empty(len(order), np.int32), "wave": np.empty(len(order), np.int32)}
+    found["place"][order], found["wave"][order] = place, wave
+    return found
+
+
+def _size(
+    ctas: pd.DataFrame, where: dict[str, npt.NDArray[np.int32]], facts: LaunchFacts, gpu: Gpu | None
+) -> tuple[int, int]:
+    """SMs of the GPU, and places of each."""
+    seen = int(ctas["sm"].nunique())
+    sms = gpu.sms if gpu is not None and ctas["sm"].max() < gpu.sms else seen
+    exact = facts.limit is not None and facts.exact
+    return sms, facts.limit.ctas if exact and facts.limit else int(where["place"].max()) + 1
+
+
+def _by_wave(ctas: pd.DataFrame, places: int) -> pd.DataFrame:
+    groups = ctas.assign(spent=ctas["end_ns"] - ctas["start_ns"]).groupby("wave")
+    rows = pd.DataFrame(
+        {
+            "ctas": groups.size().astype("int32"),
+            "sms": groups["sm"].nunique().astype("int32"),
+            "filled": groups.size() / places,
+            "start_ns": groups["start_ns"].min(),
+            "end_ns": groups["end_ns"].max(),
+            "duration_ns": groups["end_ns"].max() - groups["start_ns"].min(),
+            "mean_ns": groups["spent"].mean(),
+            "longest_ns": groups["spent"].max(),
+        }
+    ).reset_index()
+    return rows.assign(imbalance=rows["longest_ns"] / rows["mean_ns"].where(rows["mean_ns"] > 0) - 1)
+
+
+def _by_sm(ctas: pd.DataFrame) -> pd.DataFrame:
+    groups = ctas.groupby("sm")
+    first, last = ctas["start_ns"].min(), ctas["end_ns"].max()
+    busy = _busy(ctas)
+    rows = pd.DataFrame(
+        {
+            "ctas": groups.size().astype("int32"),
+            "waves": (groups["wave"].max() + 1).astype("int32"),
+            "start_ns": groups["start_ns"].min(),
+            "end_ns": groups["end_ns"].max(),
+            "busy_ns": busy,
+            "idle_ns": last - first - busy,
+            "tail_ns": last - groups["end_ns"].max(),
+        }
+    ).reset_index()
+    mean = rows["busy_ns"].mean()
+    return rows.assign(imbalance=rows["busy_ns"] / (mean if mean > 0 else np.nan) - 1)
+
+
+def _by_launch(ctas: pd.DataFrame, sms: int, places: int) -> pd.DataFrame:
+    first, last = ctas["start_ns"].min(), ctas["end_ns"].max()
+    leave = ctas.groupby("sm")["end_ns"].max()
+    busy = _busy(ctas)
+    span = last - first
+    # An SM that never got a CTA is out of them from the beginning.
+    tail = last - (leave.min() if len(leave) == sms else first)
+    number = int(ctas["wave"].max()) + 1
+    return pd.DataFrame(
+        {
+            "ctas": [len(ctas)],
+            "sms": np.int32(sms),
+            "places": np.int32(places),
+            "waves": np.int32(number),
+            "ideal_waves": len(ctas) / places,
+            "quantisation_loss": 1 - len(ctas) / (places * -(-len(ctas) // places)),
+            "start_ns": first,
+            "end_ns": last,
+            "duration_ns": span,
+            "tail_ns": tail,
+            "tail": tail / span if span > 0 else np.nan,
+            "idle": 1 - busy.sum() / (sms * span) if span > 0 else np.nan,
+            "imbalance": busy.max() / busy.mean() - 1 if busy.mean() > 0 else np.nan,
+        }
+    )
+
+
+def _busy(ctas: pd.DataFrame) -> pd.Series[float]:
+    """Per SM the ns in which at least one CTA was resident."""
+    sms, number = np.unique(ctas["sm"].to_numpy(), return_inverse=True)
+    first = float(ctas["start_ns"].min())
+    # In steps of 2^-10 ns, far below what the timer tells, integers add up without loss.
+    start, end = (
+        np.round((ctas[column].to_numpy() - first) * 1024).astype(np.int64) for column in ("start_ns", "end_ns")
+    )
+    stride = int(end.max()) + 2
+    covered = union(start + number * stride, end + number * stride)
+    busy = np.bincount(covered.start // stride, covered.length, len(sms)) / 1024
+    return pd.Series(busy, pd.Index(sms, name="sm"))
+
+
+def figure(result: Table) -> go.Figure:
+    """Per wave its CTAs' spread in time and how full it is; per SM its busy and idle time; per launch the losses."""
+    return {"wave": _waves_figure, "sm": _sm_figure, "launch": _launch_figure}[result.attrs["by"]](result)
+
+
+def _waves_figure(result: Table) -> go.Figure:
+    rows = result.iloc[:MOST_BARS]
+    several = result["kernel"].nunique() > 1
+    labels = [f"{row.kernel}, wave {row.wave}" if several else f"wave {row.wave}" for row in rows.itertuples()]
+    hover = [
+        f"{row.ctas:,} CTAs on {row.sms:,} SMs, {row.filled:.0%} of the places\n"
+        f"longest CTA {row.longest_ns:,.0f} ns, mean {row.mean_ns:,.0f} ns"
+        for row in rows.itertuples()
+    ]
+    bar = bars(labels, rows["duration_ns"].tolist(), "#56b4e9", hover)
+    bar |= {
+        "base": rows["start_ns"].tolist(),
+        "text": [f"{row.ctas:,} CTAs, {row.filled:.0%}" for row in rows.itertuples()],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+    }
+    title = "Waves, from the first CTA's entry to the last one's exit"
+    return chart(result, [bar], title, x=_X, height=180 + 26 * len(rows), yaxis=DOWN, notes=most(len(result), "waves"))
+
+
+def _sm_figure(result: Table) -> go.Figure:
+    between = (result["idle_ns"] - result["tail_ns"]).clip(lower=0)
+    parts = (
+        ("busy", result["busy_ns"], "#0072b2"),
+        ("idle", between, "#999999"),
+        ("tail", result["tail_ns"], "#e69f00"),
+    )
+    traces = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": result["sm"].tolist(),
+            "y": values.tolist(),
+            "marker": {"color": color},
+            "hovertemplate": f"SM %{{x}}: {name} %{{y:,.0f}} ns",
+        }
+        for name, values, color in parts
+    ]
+    return chart(result, traces, "Time of each SM", x="SM", y="ns", barmode="stack")
+
+
+def _launch_figure(result: Table) -> go.Figure:
+    traces = [
+        {
+            "type": "bar",
+            "name": name.replace("_", " "),
+            "x": [label(str(kernel)) for kernel in result["kernel"]],
+            "y": result[name].tolist(),
+            "hovertemplate": "%{y:.1%}",
+        }
+        for name in ("quantisation_loss", "tail", "idle", "imbalance")
+    ]
+    title = "What the launch left empty"
+    if len(result) == 1:
+        row = result.iloc[0]
+        title += f": {row['ctas']:,} CTAs, {row['places']:,} places, {row['waves']} waves"
+    return chart(result, traces, title, barmode="group").update_layout(yaxis_tickformat=".0%")

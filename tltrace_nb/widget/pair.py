@@ -1,0 +1,69 @@
+"""Two timelines over each other, on one time axis: what is zoomed in one is zoomed in the other.
+
+In: two traces and the options of ``figure``. Out: ``plotly.graph_objects.Figure``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tltrace_nb.core.words import clean
+from tltrace_nb.widget.colors import border, ink, name_colors
+from tltrace_nb.widget.figure import figure
+from tltrace_nb.widget.text import markup
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from tltrace_nb.widget.lanes import TraceLike
+
+_BETWEEN_PX = 70
+
+
+def pair(a: TraceLike, b: TraceLike, **view: Any) -> go.Figure:
+    """The timelines of ``a``, above, and ``b``, below; ``view`` as ``figure``, for both.
+
+    A name has one entry in the legend, which hides it in both. Errors as ``figure``.
+    """
+    import plotly.graph_objects as go
+
+    above, below = figure(a, **view), figure(b, **view)
+    heights = [drawing.layout.height - drawing.layout.margin.t - drawing.layout.margin.b for drawing in (above, below)]
+    room = sum(heights) + _BETWEEN_PX
+    names = {name for trace in (a, b) for name in trace.events["name"].unique()}
+    colors = {markup(clean(name)): color for name, color in name_colors(names).items()}
+    known: set[str] = set()
+    traces = []
+    for drawing, axes in ((above, {"xaxis": "x", "yaxis": "y"}), (below, {"xaxis": "x2", "yaxis": "y2"})):
+        entries = {each.legendgroup: each.name for each in drawing.data if each.showlegend is not False}
+        for each in drawing.data:
+            shown = each.showlegend is not False and each.name not in known
+            group = entries.get(each.legendgroup, each.name)
+            drawn = each.to_plotly_json() | axes | {"legendgroup": group, "showlegend": shown}
+            traces.append(_recoloured(drawn, colors[each.name]) if each.name in colors else drawn)
+        known |= set(entries.values())
+    both = go.Figure(traces)
+    layout = above.layout.to_plotly_json()
+    lower = below.layout.to_plotly_json()
+    split = heights[1] / room
+    layout["yaxis"] |= {"domain": [split + _BETWEEN_PX / room, 1]}
+    layout["xaxis2"] = lower["xaxis"] | {"matches": "x", "anchor": "y2"}
+    layout["yaxis2"] = lower["yaxis"] | {"domain": [0, split], "anchor": "x2"}
+    kernels = [markup(clean(trace.meta.kernel, 60)) for trace in (a, b)]
+    layout["title"] |= {"text": f"<b>{kernels[0]}</b> (a, above) and <b>{kernels[1]}</b> (b, below)"}
+    layout["height"] = room + above.layout.margin.t + above.layout.margin.b
+    layout["annotations"] = []
+    layout.pop("updatemenus", None)  # its buttons know the traces of one timeline
+    return both.update_layout(layout)
+
+
+def _recoloured(drawn: dict[str, Any], color: str) -> dict[str, Any]:
+    """Bars or marks in the colour that their name has among those of both traces; a scale stays."""
+    marker = drawn["marker"]
+    if not isinstance(marker.get("color"), str):
+        return drawn
+    marker = marker | {"color": color, "line": marker["line"] | {"color": border(color)}}
+    if "pattern" in marker:
+        marker |= {"pattern": marker["pattern"] | {"fgcolor": border(color)}}
+    text = {"insidetextfont": drawn["insidetextfont"] | {"color": ink(color)}} if "insidetextfont" in drawn else {}
+    return drawn | {"marker": marker} | text
