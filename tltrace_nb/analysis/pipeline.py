@@ -188,8 +188,8 @@ def _iterations(
             apart = lead[lead >= 0]
             flight = float(apart.min()) if len(apart) else 0.0
             notes.append(
-                f"when the data for {name!r} were ready is not recorded: {flight:,.0f} cycles after the producer's range "
-                "ended, the least from there to a use in this trace; pass flight= or wait= where more is known"
+                f"when the data for {name!r} were ready is not recorded: {flight:,.0f} cycles after the producer's "
+                "range ended, the least from there to a use in this trace; pass flight= or wait= where more is known"
             )
         ready = np.minimum(issued + round(flight), use)
         bubble = np.clip(ready - idle_since, 0, gap)
