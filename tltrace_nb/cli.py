@@ -1,15 +1,18 @@
-"""The command line: ``tltrace open FILE``, ``tltrace summary FILE``, ``tltrace convert FILE OUT``.
+"""The command line: ``tltrace open``, ``summary``, ``convert``, ``compare`` for traces, ``tltrace run`` for a script.
 
-In: ``.tltrace`` files. Out: exit code 0; 1 where a file cannot be read or written, or a package is missing; 2 for a
-wrong command line. What goes wrong is one line on stderr. A command is a function that ``_parser`` registers.
+In: ``.tltrace`` files, or a Python script. Out: exit code 0; 1 where a file cannot be read or written, a package is
+missing, or the script fails; 2 for a wrong command line. What goes wrong is one line on stderr, but for an error of the
+script, whose traceback is its author's. A command is a function that ``_parser`` registers.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import sys
 import tempfile
+import traceback
 import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -66,23 +69,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tltrace", description="Look at and convert traces of TileLang kernels.")
+    parser = argparse.ArgumentParser(
+        prog="tltrace", description="Make, look at and convert traces of TileLang kernels."
+    )
     parser.add_argument("--version", action="version", version=f"tltrace {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def add(name: str, command: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         added.set_defaults(command=command)
+        return added
+
+    def add_for_file(name: str, command: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+        added = add(name, command, text)
         added.add_argument("file", type=Path, metavar="FILE", help="a .tltrace file")
         return added
 
-    add("open", _open, "show the timeline in the browser")
-    add("summary", _summary, "print what the trace holds: device, counts, losses, a table of names")
-    convert = add("convert", _convert, "write the trace as another kind of file")
+    add_for_file("open", _open, "show the timeline in the browser")
+    add_for_file("summary", _summary, "print what the trace holds: device, counts, losses, a table of names")
+    convert = add_for_file("convert", _convert, "write the trace as another kind of file")
     convert.add_argument("out", type=Path, metavar="OUT", help="the file to write, over what is there")
     known = ", ".join(f"{each.name} ({' '.join(each.suffixes)})" for each in FORMATS)
     names = [each.name for each in FORMATS]
     convert.add_argument("--to", choices=names, help=f"the kind of file; by default OUT's suffix says: {known}")
+
+    compare = add("compare", _compare, "say what changed from one trace to another, beyond the noise")
+    for name in ("before", "after"):
+        text = "a .tltrace file, or a folder with those of repeated runs"
+        compare.add_argument(name, type=Path, metavar=name.upper(), help=text)
+    compare.add_argument("--by", choices=["name", "payload", "track"], default="name", help="what is compared")
+    compare.add_argument("--least", type=float, default=0.02, help="the least change that counts (default: 0.02)")
+
+    run = add("run", _run, "run a Python script with tracing on, and dump what it traced")
+    run.add_argument("--auto", action="store_true", help="mark what the author has not, kernels of @tilelang.jit too")
+    run.add_argument("--on", metavar="WHAT", help="what --auto marks: light (default), all, or names and kinds")
+    run.add_argument("--device", default="auto", help="auto, cuda, virtual or virtual:MODEL (default: auto)")
+    run.add_argument("--output", default="debug", metavar="DIR", help="folder for the timelines (default: debug)")
+    run.add_argument("script", type=Path, metavar="SCRIPT")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
     return parser
 
 
@@ -119,6 +143,58 @@ def _summary(given: argparse.Namespace) -> None:
 def _convert(given: argparse.Namespace) -> None:
     kind = _format(given.out, given.to)
     print(kind.write(_load(given.file), given.out))
+
+
+def _compare(given: argparse.Namespace) -> None:
+    from tltrace_nb.analysis.compare import compare
+
+    try:
+        result = compare(_runs(given.before), _runs(given.after), by=given.by, least=given.least)
+    except ValueError as error:
+        raise TraceError(str(error)) from None
+    print(result.attrs["verdict"])
+    if len(result):
+        print(f"\n{result.to_string(index=False)}")
+    for note in result.notes:
+        print(f"note: {note}")
+
+
+def _runs(path: Path) -> list[Trace]:
+    """One trace, or those of a folder in the order of their names."""
+    files = sorted(path.glob("*.tltrace")) if path.is_dir() else [path]
+    if not files:
+        raise TraceError(f"{path}: there is no .tltrace file in this folder")
+    return [_load(file) for file in files]
+
+
+def _run(given: argparse.Namespace) -> None:
+    """What the script captured is dumped, also when it fails."""
+    from tltrace_nb.core.api import trace
+    from tltrace_nb.core.intercept import plain_builders
+
+    if not given.script.is_file():
+        raise TraceError(f"{given.script}: there is no such script")
+    arguments, path, before = sys.argv, sys.path[:], trace.history
+    try:
+        auto = None if given.on is None and not given.auto else given.on or True
+        trace.enable(given.output, device=given.device, auto=auto)
+    except ValueError as error:
+        raise TraceError(str(error)) from None
+    sys.argv, sys.path[:] = [str(given.script), *given.arguments], [str(given.script.parent), *path]
+    try:
+        with plain_builders(trace):
+            runpy.run_path(str(given.script), run_name="__main__")
+    except Exception:
+        traceback.print_exc()
+        raise TraceError(f"{given.script} failed") from None
+    finally:
+        trace.disable()
+        sys.argv, sys.path[:] = arguments, path
+        captured = [each for each in trace.history if all(each is not other for other in before)]
+        for each in captured:
+            print(f"wrote {trace.dump(each, None, stem=given.script.stem)}.html and .tltrace")
+    if not captured:
+        raise TraceError(f"{given.script} ran, but nothing was traced; --auto marks kernels of @tilelang.jit too")
 
 
 def _format(out: Path, wanted: str | None) -> Format:

@@ -1,0 +1,100 @@
+"""The command line where kernels run: ``tltrace run``, and ``tltrace compare`` of what it dumped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tltrace_nb import load, trace
+from tltrace_nb.cli import main
+
+SCRIPT = """
+import sys
+import tilelang
+import tilelang.language as T
+import torch
+
+@tilelang.jit(out_idx=[-1])
+def scale(n: int = 512):
+    @T.prim_func
+    def kernel(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(n // 128, threads=128) as bx:
+            part = T.alloc_fragment((128,), "float32")
+            T.copy(A[bx * 128], part)
+            for i in T.Parallel(128):
+                part[i] = part[i] * 2.0
+            T.copy(part, B[bx * 128])
+    return kernel
+
+a = torch.arange(512.0)
+assert torch.equal(scale()(a), 2 * a)
+print("arguments", sys.argv[1:])
+if "fail" in sys.argv:
+    raise ValueError("as asked")
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "double.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_run_marks_the_kernels_of_a_script_and_dumps_them(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--auto", "--device", "virtual:classroom", str(script), "8", "--fast"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == ["arguments ['8', '--fast']", "wrote debug/double.html and .tltrace"]
+    assert err == ""
+    dumped = load("debug/double.tltrace")
+    assert {"copy A → part", "copy part → B"} <= set(dumped.events["name"])
+    assert dumped.meta.gpu == "classroom model"
+    assert not trace.enabled
+
+
+def test_run_dumps_what_a_failing_script_traced(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--on", "all", "--device", "virtual", "--output", "out", str(script), "fail"]) == 1
+    out, err = capsys.readouterr()
+    assert "wrote out/double.html and .tltrace" in out
+    assert "ValueError: as asked" in err
+    assert err.endswith(f"tltrace: {script} failed\n")
+    assert len(load("out/double.tltrace")) > 0
+
+
+def test_run_says_when_nothing_was_traced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.py"
+    path.write_text("print(1)")
+    assert main(["run", str(path)]) == 1
+    assert capsys.readouterr().err == (
+        f"tltrace: {path} ran, but nothing was traced; --auto marks kernels of @tilelang.jit too\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "nowhere.py"], "nowhere.py: there is no such script"),
+        (["run", "--device", "fpga", "double.py"], "device='fpga': give 'auto', 'cuda', 'virtual' or 'virtual:MODEL'"),
+    ],
+)
+def test_run_says_what_is_wrong_with_its_arguments(
+    arguments: list[str], said: str, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 1
+    assert capsys.readouterr().err == f"tltrace: {said}\n"
+
+
+def test_compare_gives_a_verdict_and_takes_folders_of_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("before", "after"):
+        for _ in range(2):
+            main(["run", "--on", "all", "--device", "virtual", "--output", folder, str(script)])
+    capsys.readouterr()
+    assert main(["compare", "before", "after"]) == 0
+    assert "copy A → part" in capsys.readouterr().out
+    assert main(["compare", "before", "nowhere"]) == 1
+    assert capsys.readouterr().err == "tltrace: nowhere: No such file or directory\n"
+    Path("empty").mkdir()
+    assert main(["compare", "before", "empty"]) == 1
+    assert capsys.readouterr().err == "tltrace: empty: there is no .tltrace file in this folder\n"
