@@ -53,6 +53,14 @@ def show(
     display(data, raw=True)  # type: ignore[no-untyped-call]
 
 
+def still(trace: TraceLike) -> dict[str, str]:
+    """What stands for the timeline of ``trace`` where nothing runs: a picture and a table, and text."""
+    return {
+        "text/plain": repr(trace),
+        "text/html": f"<div>{static_svg(trace)}{table_html(trace.events, TABLE_ROWS)}</div>",
+    }
+
+
 def bundle(
     trace: TraceLike,
     *,

@@ -1,0 +1,18 @@
+// Elements without a framework. Text is only ever set as text.
+
+type Child = Node | string | null;
+
+/** An element with attributes and children. A function under `onclick` and the like is not taken: use listeners. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Readonly<Record<string, string | boolean>> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === true) element.setAttribute(key, "");
+    else if (value !== false) element.setAttribute(key, value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}

@@ -1,0 +1,252 @@
+"""The timeline in a notebook: an anywidget that draws in the browser, with Python on the other end of it.
+
+In: a trace, or a frame of events. Out: :class:`Timeline`. All events are in the browser, drawn by ``static/timeline.js``
+(built from ``frontend/src``), so that moving and zooming ask nothing of Python; what comes back are positions of the
+selected events, and what the view looks like.
+"""
+
+from __future__ import annotations
+
+import gzip
+from functools import cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import numpy as np
+import pandas as pd
+import traitlets
+
+from tltrace_nb.widget.frames import Frames, frames
+from tltrace_nb.widget.lanes import check, of_ctas, selected
+from tltrace_nb.widget.linked import link_of
+from tltrace_nb.widget.runs import from_runs, to_runs
+from tltrace_nb.widget.wire import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tltrace_nb.core.options import Ctas
+    from tltrace_nb.widget.lanes import Time, TraceLike
+
+SAVED_BYTES = 2_000_000
+"""Most bytes of events that go into the widget's state, which a notebook may save."""
+_WORTH_PACKING = 12 * SAVED_BYTES
+"""Columns above it are not even packed to see whether they are small enough."""
+THEMES = ("auto", "light", "dark")
+KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "layout")
+VIEW_KEYS = (
+    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "collapsed", "hidden", "pinned",
+    "order",
+)  # fmt: skip
+
+
+class Timeline(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget has no types
+    """The events of a trace on lanes: SM, CTA, thread, lane; ``?`` in the view lists its keys.
+
+    ``source`` is a ``Trace``, or a frame of events with the columns name, lane, cta, thread, start and end; see
+    ``columns.EVENTS`` for these and for the others, which are used where they are there. ``ctas``, ``events``: what of it
+    is shown, as in ``Trace.show``. ``time``: the unit of the axis at first, ``"cycles"``, ``"ns"``, or ``"auto"``: ns for
+    several CTAs where it is known. ``height``: of the lanes, in pixels (default: by their number, up to 460). ``title``:
+    stands over them (default: the kernel's name). ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
+    ``view``: what ``view`` of another timeline was. ``save``: put the events into the widget's state, and so into a
+    notebook that is saved with it, also where they take more than 2 MB. ``layout``: as all ipywidgets have it.
+
+    Raises ``TypeError`` for another keyword or a source of another type, and ``ValueError`` for wrong values and for
+    columns that are missing or of the wrong type.
+
+    >>> timeline = Timeline(trace)
+    >>> timeline  # brush an area in it, then:
+    >>> timeline.selection.groupby("name").duration.describe()
+    """
+
+    _esm = files(__package__).joinpath("static", "timeline.js").read_text(encoding="utf-8")
+
+    header = traitlets.Unicode().tag(sync=True)
+    """What the events are: JSON, see ``wire``."""
+    columns = traitlets.Bytes().tag(sync=True)
+    """The events, packed; empty where they are sent on demand, so that no large state is saved."""
+    selected = traitlets.Bytes().tag(sync=True)
+    """Positions of the selected events in the frame, as runs."""
+    view = traitlets.Dict().tag(sync=True)
+    """What the view looks like: a dictionary that can be saved, and assigned to this or another timeline's ``view``.
+
+    Keys are those of ``VIEW_KEYS``; assign some of them to change those alone.
+    """
+    height = traitlets.Int(None, allow_none=True).tag(sync=True)
+    """Height of the lanes in pixels, when a view is opened."""
+    theme = traitlets.Enum(THEMES, "auto").tag(sync=True)
+    """Whether a view is light or dark, when it is opened."""
+    still = traitlets.Unicode().tag(sync=True)
+    """Class of the still picture that a view stands in for."""
+
+    def __init__(
+        self,
+        source: TraceLike | pd.DataFrame,
+        *,
+        ctas: Ctas | None = None,
+        events: pd.DataFrame | None = None,
+        time: Time = "auto",
+        height: int | None = None,
+        title: str | None = None,
+        theme: str = "auto",
+        view: Mapping[str, Any] | None = None,
+        save: bool = False,
+        **layout: Any,
+    ) -> None:
+        wrong = set(layout) - {"layout"}
+        if wrong:
+            raise TypeError(f"Timeline takes no keyword {sorted(wrong)[0]!r}; it takes {', '.join(KEYWORDS)}")
+        if theme not in THEMES:
+            raise ValueError(f"theme={theme!r} is not one of {', '.join(map(repr, THEMES))}")
+        check(1, time)
+        self._trace = frames(source)
+        self._shown = selected(self._trace, events, ctas)
+        wire = encode(self.shown, title=title)
+        packed = _packed(wire.columns, save)
+        self._columns = b"" if packed else wire.columns
+        unit = _unit(wire.aligned, self._shown, time)
+        super().__init__(
+            header=wire.header,
+            columns=packed,
+            height=height,
+            theme=theme,
+            view={"unit": unit} | _checked(view or {}),
+            **layout,
+        )
+        self.still = f"tltrace-still-{self.model_id}"
+        self._link = link_of(self._trace)
+        self._link.add(self)
+        self.on_msg(self._answer)
+
+    @property
+    def shown(self) -> TraceLike:
+        """The part of the trace that is shown, as the frames that views draw."""
+        trace, events = self._trace, self._shown
+        if events is trace.events:
+            return trace
+        return Frames(events, trace.ctas, trace.flows, of_ctas(trace.losses, trace, events), trace.meta)
+
+    @property
+    def selection(self) -> pd.DataFrame:
+        """The selected rows of the frame of events, none when nothing is selected; always as the view has it now."""
+        return self._shown.iloc[from_runs(self.selected)]
+
+    def select(self, rows: str | pd.DataFrame | pd.Series[Any] | Callable[[pd.DataFrame], Any] | None) -> pd.DataFrame:
+        """Select events, in all linked views, and return them.
+
+        ``rows`` is a query as ``DataFrame.query`` has it, a mask, a function from the frame to one of these, a frame of
+        rows (by its index), or ``None`` for none. Raises ``TypeError`` for something else, and what pandas raises for
+        a query that it does not understand.
+
+        >>> timeline.select("name == 'mma' and payload >= 3")
+        """
+        frame = self._shown
+        if callable(rows):
+            rows = rows(frame)
+        if rows is None:
+            positions = np.zeros(0, np.int64)
+        elif isinstance(rows, str):
+            positions = frame.index.get_indexer(frame.query(rows).index)
+        elif isinstance(rows, pd.DataFrame):
+            positions = frame.index.get_indexer(rows.index)
+        elif isinstance(rows, pd.Series) and pd.api.types.is_bool_dtype(rows.dtype):
+            positions = np.flatnonzero(rows.reindex(frame.index, fill_value=False).fillna(False).to_numpy(bool))
+        else:
+            raise TypeError(f"select takes a query, a mask or rows of the frame, not {type(rows).__name__}")
+        self.selected = to_runs(positions[positions >= 0])
+        return self.selection
+
+    def select_labels(self, labels: pd.Index[Any]) -> None:
+        """Select the rows with these labels, as far as this view shows them."""
+        positions = self._shown.index.get_indexer(labels)
+        self.selected = to_runs(positions[positions >= 0])
+
+    def on_select(self, callback: Callable[[pd.DataFrame], Any]) -> Callable[[], None]:
+        """Call ``callback`` with the selected rows whenever the selection changes; returns what ends that."""
+
+        def changed(_: object) -> None:
+            callback(self.selection)
+
+        self.observe(changed, "selected")
+        return lambda: self.unobserve(changed, "selected")
+
+    def zoom_to(self, start: float | pd.DataFrame, end: float | None = None) -> None:
+        """Show the time from ``start`` to ``end``, in the unit of the axis, or the time of some rows of the frame.
+
+        Raises ``ValueError`` where there are no rows, or where ``end`` is not after ``start``.
+
+        >>> timeline.zoom_to(1000, 2500)
+        >>> timeline.zoom_to(timeline.selection)
+        """
+        if isinstance(start, pd.DataFrame):
+            if start.empty:
+                raise ValueError("zoom_to was given no rows")
+            first, length = ("start_ns", "duration_ns") if self.view["unit"] == "ns" else ("start", "duration")
+            rows = self._shown.loc[start.index]
+            low, high = float(rows[first].min()), float((rows[first] + rows[length]).max())
+            room = max((high - low) * 0.05, 0.5)
+            low, high = low - room, high + room
+        else:
+            low, high = float(start), float("nan") if end is None else float(end)
+        if not high > low:
+            raise ValueError(f"zoom_to({start!r}, {end!r}): the end must be after the start")
+        self.view = self.view | {"span": [low, high]}
+
+    def close(self) -> None:
+        """End the widget and all its views. Displaying it again opens it anew."""
+        self._link.remove(self)
+        super().close()
+
+    @traitlets.validate("view")
+    def _view_is_known(self, proposal: Any) -> dict[str, Any]:
+        return {**self.view, **_checked(proposal["value"])}
+
+    @traitlets.observe("selected")
+    def _share(self, _: object) -> None:
+        if link := self.__dict__.get("_link"):
+            link.share(self, self._shown.index[from_runs(self.selected)])
+
+    def _answer(self, _: object, content: Any, __: object) -> None:
+        if content == {"kind": "columns"}:
+            self.send({"kind": "columns"}, buffers=[self._columns])
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """The view as ``text/plain`` and ``text/html``, for where nothing runs."""
+        from tltrace_nb.widget.display import still
+
+        return still(self.shown)
+
+    def __repr__(self) -> str:
+        return f"Timeline of {self._trace!r}" if not isinstance(self._trace, Frames) else f"Timeline of {len(self._shown)} events"
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        made = super()._repr_mimebundle_(**options)
+        if made is None:
+            return None
+        data, metadata = made if isinstance(made, tuple) else (made, {})
+        return {**data, **self._texts}, metadata
+
+
+def _packed(columns: bytes, save: bool) -> bytes:
+    """The columns as gzip where that may be saved in a notebook, else nothing."""
+    if len(columns) > _WORTH_PACKING and not save:
+        return b""
+    packed = gzip.compress(columns, 6, mtime=0)
+    return packed if save or len(packed) <= SAVED_BYTES else b""
+
+
+def _unit(aligned: bool, events: pd.DataFrame, time: Time) -> str:
+    if time == "ns" and not aligned:
+        raise ValueError("time='ns': these events have no time that is aligned across SMs; use 'cycles' or 'auto'")
+    if time == "auto":
+        return "ns" if aligned and events["cta"].nunique() > 1 else "cycles"
+    return time
+
+
+def _checked(view: Mapping[str, Any]) -> dict[str, Any]:
+    wrong = set(view) - set(VIEW_KEYS)
+    if wrong:
+        raise ValueError(f"a view has no {sorted(wrong)[0]!r}; it has {', '.join(VIEW_KEYS)}")
+    return dict(view)
