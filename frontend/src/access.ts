@@ -30,11 +30,18 @@ export class Spoken {
     const body = h("tbody");
     for (const i of found.positions) {
       const facts = new Map(factsOf(i, events, this.texts, header.ns).map(({ key, value }) => [key, value]));
-      const cells = [this.texts.name(i), ...["payload", "start", "duration", "track"].map((key) => facts.get(key) ?? "")];
+      const cells = [
+        this.texts.name(i),
+        ...["payload", "start", "duration", "track"].map((key) => facts.get(key) ?? ""),
+      ];
       body.append(h("tr", {}, ...cells.map((cell) => h("td", {}, cell))));
     }
     const caption = h("caption", {}, found.more ? `The first ${MOST_ROWS} events in view` : "Events in view");
-    this.table.replaceChildren(caption, h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))), body);
+    this.table.replaceChildren(
+      caption,
+      h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
+      body,
+    );
   }
 }
 

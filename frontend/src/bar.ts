@@ -1,5 +1,6 @@
 // Over the lanes: title, search, and the choices. Under them: the legend.
 
+import type { Unit } from "./axis";
 import { css } from "./color";
 import { h } from "./dom";
 import { clean, count, number } from "./format";
@@ -8,7 +9,6 @@ import type { Tool } from "./pointer";
 import { HELP } from "./query";
 import type { Scene } from "./scene";
 import { ARROWS, type Arrows } from "./state";
-import type { Unit } from "./axis";
 
 const MOST_CHIPS = 40;
 const TOOLS: readonly (readonly [Tool, string, string])[] = [
@@ -27,7 +27,13 @@ export interface Choices {
 
 export class Bar {
   readonly root: HTMLElement;
-  readonly search = h("input", { type: "search", placeholder: "search  /", "aria-label": "Search events", title: HELP, spellcheck: "false" });
+  readonly search = h("input", {
+    type: "search",
+    placeholder: "search  /",
+    "aria-label": "Search events",
+    title: HELP,
+    spellcheck: "false",
+  });
   private readonly filter = button("Filter", "hide what does not match");
   private readonly found = h("span", { class: "tlt-found", role: "status" });
   private readonly previous = button("↑", "previous match (Shift N)");
@@ -44,9 +50,21 @@ export class Bar {
     signal: AbortSignal,
   ) {
     const { header, state } = scene;
-    this.colors = choice("Colour by", COLOR_BY.map((by) => [by, `colour: ${by}`]), state.colorBy);
-    this.arrows = choice("Arrows", ARROWS.map((each) => [each, `arrows: ${each}`]), state.arrows);
-    this.unit = choice("Unit of time", scene.units.map((unit) => [unit, unit]), state.unit);
+    this.colors = choice(
+      "Colour by",
+      COLOR_BY.map((by) => [by, `colour: ${by}`]),
+      state.colorBy,
+    );
+    this.arrows = choice(
+      "Arrows",
+      ARROWS.map((each) => [each, `arrows: ${each}`]),
+      state.arrows,
+    );
+    this.unit = choice(
+      "Unit of time",
+      scene.units.map((unit) => [unit, unit]),
+      state.unit,
+    );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
     const [all, help] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
     this.root = h(
@@ -66,7 +84,8 @@ export class Bar {
       all,
       help,
     );
-    const on = (element: HTMLElement, type: string, act: (event: Event) => void) => element.addEventListener(type, act, { signal });
+    const on = (element: HTMLElement, type: string, act: (event: Event) => void) =>
+      element.addEventListener(type, act, { signal });
     on(this.search, "input", () => scene.set({ query: this.search.value }));
     on(this.search, "keydown", (event) => this.searchKey(event as KeyboardEvent));
     on(this.previous, "click", () => scene.nextMatch(-1));
@@ -107,7 +126,11 @@ export class Bar {
     });
     this.folded.textContent = state.lanes.collapsed.size ? "Unfold" : "Fold";
     const at = matches?.indexOf(this.scene.focused) ?? -1;
-    this.found.textContent = matches ? (at >= 0 ? `${number(at + 1)} of ${number(matches.length)}` : `${number(matches.length)} found`) : "";
+    this.found.textContent = matches
+      ? at >= 0
+        ? `${number(at + 1)} of ${number(matches.length)}`
+        : `${number(matches.length)} found`
+      : "";
     this.found.hidden = !matches;
     for (const element of [this.previous, this.next]) element.disabled = !matches?.length;
   }
@@ -115,7 +138,11 @@ export class Bar {
 
 /** Names with their colours, each a switch; or the scale of what is coloured. */
 export class Legend {
-  readonly root = h("div", { class: "tlt-legend", role: "group", "aria-label": "Names: click hides one, Alt click shows it alone" });
+  readonly root = h("div", {
+    class: "tlt-legend",
+    role: "group",
+    "aria-label": "Names: click hides one, Alt click shows it alone",
+  });
   private readonly counts: Uint32Array;
   private chips = new Map<string, HTMLElement>();
 
@@ -136,7 +163,13 @@ export class Legend {
     const name = this.scene.events.names[n];
     const swatch = h("span", { class: "tlt-swatch" });
     swatch.style.background = this.scene.paint.nameCss(n);
-    const chip = h("button", { type: "button" }, swatch, h("bdi", {}, clean(name, 60)), h("span", { class: "tlt-count" }, number(this.counts[n])));
+    const chip = h(
+      "button",
+      { type: "button" },
+      swatch,
+      h("bdi", {}, clean(name, 60)),
+      h("span", { class: "tlt-count" }, number(this.counts[n])),
+    );
     chip.addEventListener("click", (event) => this.click(name, event.altKey), { signal });
     return chip;
   }
@@ -144,7 +177,10 @@ export class Legend {
   private click(name: string, alone: boolean): void {
     const { hiddenNames } = this.scene.state;
     const others = this.scene.events.names.filter((each, n) => each !== name && this.counts[n]);
-    if (alone) this.scene.set({ hiddenNames: hiddenNames.length === others.length && !hiddenNames.includes(name) ? [] : others });
+    if (alone)
+      this.scene.set({
+        hiddenNames: hiddenNames.length === others.length && !hiddenNames.includes(name) ? [] : others,
+      });
     else if (hiddenNames.includes(name)) this.scene.set({ hiddenNames: hiddenNames.filter((each) => each !== name) });
     else this.scene.set({ hiddenNames: [...hiddenNames, name] });
   }
@@ -158,7 +194,11 @@ export class Legend {
     }
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
-    this.root.replaceChildren(...ramp, ...this.chips.values(), ...(rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []));
+    this.root.replaceChildren(
+      ...ramp,
+      ...this.chips.values(),
+      ...(rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []),
+    );
     this.root.hidden = !events.count;
   }
 
@@ -184,7 +224,11 @@ function press(element: HTMLElement, pressed: boolean): void {
 }
 
 function choice(label: string, options: readonly (readonly [string, string])[], value: string): HTMLSelectElement {
-  const select = h("select", { "aria-label": label, title: label }, ...options.map(([key, text]) => h("option", { value: key }, text)));
+  const select = h(
+    "select",
+    { "aria-label": label, title: label },
+    ...options.map(([key, text]) => h("option", { value: key }, text)),
+  );
   select.value = value;
   return select;
 }

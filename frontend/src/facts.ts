@@ -1,6 +1,6 @@
 // All that is known of one event, in words: for the hover, the details, the table and the clipboard.
 
-import { type Axis } from "./axis";
+import type { Axis } from "./axis";
 import type { Events } from "./events";
 import { clean, count, duration, nanoseconds, number, payloadText, percent } from "./format";
 import type { Texts } from "./label";
@@ -25,7 +25,10 @@ export function factsOf(i: number, events: Events, texts: Texts, ns: boolean): F
   if (events.isInstant(i)) add("duration", "instant");
   else {
     const share = lane.ctaCycles > 0 ? `${percent(cycles / lane.ctaCycles)} of the CTA` : "";
-    add("duration", [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · "));
+    add(
+      "duration",
+      [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · "),
+    );
   }
   if (events.isTruncated(i)) add("state", "begun, never ended");
   add("CTA", `${lane.cta} (${lane.block.join(", ")})${lane.sm >= 0 ? ` · SM ${lane.sm}` : ""}`);

@@ -4,8 +4,12 @@ const WHOLE = 2 ** 33;
 
 /** `text` on one line, without control characters, elided after `chars` characters. */
 export function clean(text: string, chars = 200): string {
-  const parts = Array.from(text.slice(0, 4 * chars).replace(/\s+/gu, " ").trim(), (c) =>
-    /[\p{Cc}\p{Cs}\p{Co}\p{Cn}\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]/u.test(c) ? "\ufffd" : c,
+  const parts = Array.from(
+    text
+      .slice(0, 4 * chars)
+      .replace(/\s+/gu, " ")
+      .trim(),
+    (c) => (/[\p{Cc}\p{Cs}\p{Co}\p{Cn}\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]/u.test(c) ? "\ufffd" : c),
   );
   if (parts.length > chars || text.length > 4 * chars) return `${parts.slice(0, chars - 1).join("")}…`;
   return parts.join("") || "(unnamed)";
@@ -42,8 +46,9 @@ export function payloadText(begin: string, end: string): string {
 }
 
 const grouped = new Intl.NumberFormat("en-US");
-const GROUPED = Array.from({ length: 4 }, (_, digits) =>
-  new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }),
+const GROUPED = Array.from(
+  { length: 4 },
+  (_, digits) => new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }),
 );
 
 export function count(value: number | bigint, noun: string): string {

@@ -84,7 +84,11 @@ export const MOUSE: readonly (readonly [string, string])[] = [
 
 /** Runs what a key does. Returns false for a key that means nothing here, or with Ctrl, Alt or Meta. */
 export function press(event: KeyboardEvent, scene: Scene, desk: Desk): boolean {
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && scene.focused + (scene.selected?.length ?? 0) >= 0) {
+  if (
+    (event.ctrlKey || event.metaKey) &&
+    event.key.toLowerCase() === "c" &&
+    scene.focused + (scene.selected?.length ?? 0) >= 0
+  ) {
     desk.copy();
     return true;
   }

@@ -144,7 +144,11 @@ export class Minimap {
       },
       { signal },
     );
-    canvas.addEventListener("pointermove", (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event), { signal });
+    canvas.addEventListener(
+      "pointermove",
+      (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event),
+      { signal },
+    );
     canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
   }
 }

@@ -2,9 +2,8 @@
 
 import { arrow } from "./arrow";
 import type { Span } from "./axis";
-import { context2d } from "./picture";
 import { length } from "./facts";
-import { AXIS, FONT, type Frame, middleOf, type Placed, Places, placed, xOf } from "./picture";
+import { AXIS, context2d, FONT, type Frame, middleOf, type Placed, Places, placed, xOf } from "./picture";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 import { ROW } from "./tree";

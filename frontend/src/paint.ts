@@ -90,7 +90,8 @@ export class Paint {
         const color = code === n ? full : mix(full, ground, 0.8);
         body[code] = pixel(color);
         edge[code] = pixel(mix(color, theme.dark ? ground : [0, 0, 0], code === n ? 0.4 : 0.15));
-        for (let s = 0; s < SHADES; s++) shade[code * SHADES + s] = pixel(mix(ground, color, 0.6 + (0.4 * s) / (SHADES - 1)));
+        for (let s = 0; s < SHADES; s++)
+          shade[code * SHADES + s] = pixel(mix(ground, color, 0.6 + (0.4 * s) / (SHADES - 1)));
       }
     });
   }

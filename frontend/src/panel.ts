@@ -47,7 +47,12 @@ export class Panel {
     const heads = ["name", "count", "total cycles", "mean", "p50", "p99", "share"];
     const body = h("tbody");
     for (const row of this.stats.slice(0, MOST_NAMES)) {
-      const cells = [number(row.count), ...[row.total, row.mean, row.p50, row.p99].map((value) => (value === undefined ? "–" : number(value, value % 1 ? 1 : 0)))];
+      const cells = [
+        number(row.count),
+        ...[row.total, row.mean, row.p50, row.p99].map((value) =>
+          value === undefined ? "–" : number(value, value % 1 ? 1 : 0),
+        ),
+      ];
       body.append(
         h(
           "tr",
@@ -68,7 +73,9 @@ export class Panel {
   asText(): string {
     const { names } = this.scene.events;
     const lines = this.stats.map((row) =>
-      [names[row.name], row.count, row.total ?? "", row.mean ?? "", row.p50 ?? "", row.p99 ?? "", row.share ?? ""].join("\t"),
+      [names[row.name], row.count, row.total ?? "", row.mean ?? "", row.p50 ?? "", row.p99 ?? "", row.share ?? ""].join(
+        "\t",
+      ),
     );
     return ["name\tcount\ttotal\tmean\tp50\tp99\tshare", ...lines].join("\n");
   }

@@ -1,8 +1,8 @@
 // Draws the lanes, their labels and the time axis on a canvas. Everything here is in device pixels.
 
+import { arrow } from "./arrow";
 import { type Span, tickStep, ticks } from "./axis";
 import { css } from "./color";
-import { arrow } from "./arrow";
 import { lowerBound } from "./events";
 import { fitted, Ruler, type Texts } from "./label";
 import type { Notes } from "./raster";
@@ -111,7 +111,12 @@ export class Picture {
     const { context } = this;
     context.fillStyle = theme.band;
     for (const x of this.tickPlaces(frame).map(([, x]) => x))
-      context.fillRect(x, Math.round(AXIS * frame.ratio), Math.max(1, Math.round(frame.ratio)), frame.height * frame.ratio);
+      context.fillRect(
+        x,
+        Math.round(AXIS * frame.ratio),
+        Math.max(1, Math.round(frame.ratio)),
+        frame.height * frame.ratio,
+      );
   }
 
   private bars(shown: readonly Placed[], frame: Frame, notes: Collected): void {
@@ -128,7 +133,10 @@ export class Picture {
       for (let n = 0; n < count; n++) {
         const top = strip.kind === "summary" ? y + 3 : y + GAP / 2 + n * ROW + 1;
         const bottom = strip.kind === "summary" ? y + strip.height - 4 : top + ROW - 2;
-        const rows = strip.kind === "summary" ? lanes.flatMap(({ row, rows }) => Array.from({ length: rows }, (_, r) => row + r)) : [lanes[0].row + n];
+        const rows =
+          strip.kind === "summary"
+            ? lanes.flatMap(({ row, rows }) => Array.from({ length: rows }, (_, r) => row + r))
+            : [lanes[0].row + n];
         bars.push({ top: Math.round(top * ratio), height: Math.round(bottom * ratio) - Math.round(top * ratio), rows });
       }
     }
@@ -175,7 +183,8 @@ export class Picture {
       if (!scene.events.isTruncated(i)) continue;
       const depth = Math.min(step, (to - from) / 2);
       context.moveTo(to + 1, top);
-      for (let y = 0, n = 0; y <= height + step; y += step / 1.5, n++) context.lineTo(to - (n % 2 ? depth : 0), top + Math.min(y, height));
+      for (let y = 0, n = 0; y <= height + step; y += step / 1.5, n++)
+        context.lineTo(to - (n % 2 ? depth : 0), top + Math.min(y, height));
       context.lineTo(to + 1, top + height);
       context.closePath();
     }
@@ -249,7 +258,8 @@ export class Picture {
         for (let n = lowerBound(flowSrc, first, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] < end; n++) {
           const from = place.end(flowSrc[n]);
           const to = place.start(flowDst[n]);
-          if (!from || !to || Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > frame.width * frame.ratio) continue;
+          if (!from || !to || Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > frame.width * frame.ratio)
+            continue;
           if (drawn++ > MOST_ARROWS) return;
           arrow(this.context, from, to, frame.ratio);
         }
@@ -319,7 +329,10 @@ export class Picture {
 
   private tickPlaces(frame: Frame): [time: number, x: number][] {
     const { axis, span } = this.scene;
-    return ticks(span, this.step(frame), axis.origin).map((time) => [time, Math.round(xOf(time, span, frame) * frame.ratio)]);
+    return ticks(span, this.step(frame), axis.origin).map((time) => [
+      time,
+      Math.round(xOf(time, span, frame) * frame.ratio),
+    ]);
   }
 }
 

@@ -42,15 +42,21 @@ export class Pointer {
     private readonly to: Pointing,
     signal: AbortSignal,
   ) {
-    const on = <K extends keyof HTMLElementEventMap>(type: K, handle: (event: HTMLElementEventMap[K]) => void, passive = true) =>
-      stage.addEventListener(type, handle, { signal, passive });
+    const on = <K extends keyof HTMLElementEventMap>(
+      type: K,
+      handle: (event: HTMLElementEventMap[K]) => void,
+      passive = true,
+    ) => stage.addEventListener(type, handle, { signal, passive });
     on("pointerdown", (event) => this.down(event));
     on("pointermove", (event) => this.move(event));
     on("pointerup", (event) => this.up(event));
     on("pointercancel", (event) => this.cancel(event));
     on("pointerleave", () => this.leave());
     on("wheel", (event) => this.wheel(event), false);
-    on("dblclick", (event) => this.place(event).y > 0 && this.place(event).x > this.to.frame().gutter && scene.showAll());
+    on(
+      "dblclick",
+      (event) => this.place(event).y > 0 && this.place(event).x > this.to.frame().gutter && scene.showAll(),
+    );
     on("contextmenu", (event) => this.context(event), false);
   }
 
@@ -79,7 +85,10 @@ export class Pointer {
     if (!strip || strip.kind === "head") return -1;
     const time = timeAt(x, scene.span, frame);
     const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
-    const rows = strip.kind === "lane" ? [row] : strip.node.lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n));
+    const rows =
+      strip.kind === "lane"
+        ? [row]
+        : strip.node.lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n));
     for (const each of rows) {
       const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[each]]);
       const found = hit(scene.events, each, (time - offset) / rate, (REACH * perPixel) / rate);
@@ -97,8 +106,15 @@ export class Pointer {
     const onAxis = y < AXIS;
     const { strip } = this.stripAt(y);
     const inGutter = x < frame.gutter;
-    const tool = event.shiftKey || event.button === 1 ? "pan" : onAxis && this.to.tool() === "pan" ? "pan" : this.to.tool();
-    const kind = inGutter ? (strip ? "lane" : "none") : event.pointerType === "touch" && tool === "select" ? "pan" : tool;
+    const tool =
+      event.shiftKey || event.button === 1 ? "pan" : onAxis && this.to.tool() === "pan" ? "pan" : this.to.tool();
+    const kind = inGutter
+      ? strip
+        ? "lane"
+        : "none"
+      : event.pointerType === "touch" && tool === "select"
+        ? "pan"
+        : tool;
     const time = timeAt(x, this.scene.span, frame);
     this.drag = { kind, x, y, time, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
     this.stage.setPointerCapture(event.pointerId);

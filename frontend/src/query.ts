@@ -4,7 +4,19 @@ import type { Events } from "./events";
 
 export type Predicate = (i: number) => boolean;
 
-type Field = "payload" | "duration" | "start" | "end" | "cta" | "sm" | "thread" | "lane" | "group" | "role" | "source" | "kind";
+type Field =
+  | "payload"
+  | "duration"
+  | "start"
+  | "end"
+  | "cta"
+  | "sm"
+  | "thread"
+  | "lane"
+  | "group"
+  | "role"
+  | "source"
+  | "kind";
 
 const FIELDS: Readonly<Record<string, Field>> = {
   payload: "payload", p: "payload", duration: "duration", dur: "duration", start: "start", end: "end", cta: "cta",
@@ -13,7 +25,8 @@ const FIELDS: Readonly<Record<string, Field>> = {
 const TEXT: ReadonlySet<Field> = new Set(["lane", "group", "role", "source", "kind"]);
 const TERM = /(-?)(?:([a-z]+)\s*(>=|<=|!=|=|>|<|:)\s*)?("[^"]*"|\S+)/gi;
 
-export const HELP = 'load "two words" -not payload>=3 dur=100..200 start>5000 lane:main sm=3 cta=0 thread=128 group: role: source: kind:';
+export const HELP =
+  'load "two words" -not payload>=3 dur=100..200 start>5000 lane:main sm=3 cta=0 thread=128 group: role: source: kind:';
 
 /**
  * Whether an event matches all terms of `text`; null for an empty query. Times are in cycles, as in the frame. Throws an
@@ -23,7 +36,9 @@ export function parseQuery(text: string, events: Events): Predicate | null {
   const tests: Predicate[] = [];
   for (const [whole, minus, key, operator, raw] of text.matchAll(TERM)) {
     const field = key === undefined ? undefined : FIELDS[key.toLowerCase()];
-    const test = field ? condition(field, operator, unquoted(raw), events) : name(unquoted(whole.slice(minus.length)), events);
+    const test = field
+      ? condition(field, operator, unquoted(raw), events)
+      : name(unquoted(whole.slice(minus.length)), events);
     tests.push(minus ? (i) => !test(i) : test);
   }
   if (!tests.length) return null;
@@ -63,7 +78,9 @@ function condition(field: Field, operator: string, value: string, events: Events
 
 function range(text: string, field: string): [number, number] {
   const parts = text.split("..");
-  const ends = parts.map((part) => Number(part.replace(/^-?inf$/i, (inf) => (inf[0] === "-" ? "-Infinity" : "Infinity"))));
+  const ends = parts.map((part) =>
+    Number(part.replace(/^-?inf$/i, (inf) => (inf[0] === "-" ? "-Infinity" : "Infinity"))),
+  );
   const wrong = parts.length > 2 || parts.some((part, n) => !part || (Number.isNaN(ends[n]) && !/^nan$/i.test(part)));
   if (wrong) throw new Error(`${field} is a number: write ${field}=3, ${field}>3 or ${field}=3..5, not ${text}`);
   return [ends[0], ends[ends.length - 1]];

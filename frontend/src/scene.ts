@@ -8,7 +8,7 @@ import { FILTERED, MATCHED, Paint, SELECTED } from "./paint";
 import { parseQuery } from "./query";
 import { Raster } from "./raster";
 import { ARROWS, restore, type Saved, type State } from "./state";
-import { type Node, PLAIN, Rows, siblings, type Strip, tree } from "./tree";
+import { type Node, PLAIN, Rows, type Strip, siblings, tree } from "./tree";
 import type { Header } from "./wire";
 
 /** An area that was brushed: times of the axis, and pixels from the top of the lanes (null for all lanes). */
@@ -281,13 +281,17 @@ export class Scene {
   jump(direction: 1 | -1): void {
     const next = direction > 0 ? this.arrowsFrom(this.focused) : this.arrowsTo(this.focused);
     if (next.length) this.focus(next[0]);
-    else this.say(this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`);
+    else
+      this.say(
+        this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`,
+      );
   }
 
   arrowsFrom(i: number): number[] {
     const { flowSrc, flowDst } = this.events;
     const found: number[] = [];
-    for (let n = lowerBound(flowSrc, i, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
+    for (let n = lowerBound(flowSrc, i, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] === i; n++)
+      found.push(flowDst[n]);
     return found;
   }
 

@@ -1,6 +1,6 @@
 // What a view looks like, as it is kept in Python and in pages: plain values, nothing about the data.
 
-import { type Unit } from "./axis";
+import type { Unit } from "./axis";
 import { COLOR_BY, type ColorBy } from "./paint";
 import type { Arrangement } from "./tree";
 

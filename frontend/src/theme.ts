@@ -29,7 +29,10 @@ export function themeOf(root: HTMLElement): Theme {
 /** Call `changed` when the notebook, or the reader's system, may have changed its theme. */
 export function onThemeChange(changed: () => void, signal: AbortSignal): void {
   const observer = new MutationObserver(changed);
-  const options = { attributes: true, attributeFilter: ["class", "style", "data-theme", "data-jp-theme-light", "data-jp-theme-name"] };
+  const options = {
+    attributes: true,
+    attributeFilter: ["class", "style", "data-theme", "data-jp-theme-light", "data-jp-theme-name"],
+  };
   for (const element of [document.documentElement, document.body]) observer.observe(element, options);
   signal.addEventListener("abort", () => observer.disconnect());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });

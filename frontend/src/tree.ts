@@ -74,7 +74,9 @@ function branches(lanes: readonly Lane[], step: number, key: string, label: stri
     if (step === STEPS.length - 1) return [{ key: path, label: words, children: [], lanes: members, depth }];
     const alone = new Set(members.map(STEPS[step + 1].key)).size === 1;
     if (alone) return branches(members, step + 1, path, words, depth);
-    return [{ key: path, label: words, children: branches(members, step + 1, path, "", depth + 1), lanes: members, depth }];
+    return [
+      { key: path, label: words, children: branches(members, step + 1, path, "", depth + 1), lanes: members, depth },
+    ];
   });
 }
 
@@ -100,7 +102,8 @@ export class Rows {
       const height = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
       into.push({ node, kind, depth, top, height });
       top += height;
-      if (kind === "head") for (const child of inOrder(node.children, node.key, arrangement)) add(into, child, depth + 1);
+      if (kind === "head")
+        for (const child of inOrder(node.children, node.key, arrangement)) add(into, child, depth + 1);
     };
     if (arrangement.pinned.length) {
       const byKey = index(roots, new Set(arrangement.pinned));
@@ -149,7 +152,11 @@ function inOrder(nodes: readonly Node[], parent: string, arrangement: Arrangemen
   return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
 }
 
-function index(nodes: readonly Node[], wanted: ReadonlySet<string>, found = new Map<string, Node>()): Map<string, Node> {
+function index(
+  nodes: readonly Node[],
+  wanted: ReadonlySet<string>,
+  found = new Map<string, Node>(),
+): Map<string, Node> {
   for (const node of nodes) {
     if (wanted.has(node.key)) found.set(node.key, node);
     index(node.children, wanted, found);
@@ -158,7 +165,11 @@ function index(nodes: readonly Node[], wanted: ReadonlySet<string>, found = new 
 }
 
 /** The siblings of the node at `key`, in the order shown, and the key of their parent. */
-export function siblings(roots: readonly Node[], key: string, arrangement: Arrangement): { parent: string; keys: string[] } {
+export function siblings(
+  roots: readonly Node[],
+  key: string,
+  arrangement: Arrangement,
+): { parent: string; keys: string[] } {
   const search = (nodes: readonly Node[], parent: string): { parent: string; keys: string[] } | null => {
     if (nodes.some((node) => node.key === key))
       return { parent, keys: inOrder(nodes, parent, arrangement).map((node) => node.key) };

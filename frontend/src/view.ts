@@ -18,7 +18,7 @@ import { Pointer, type Tool } from "./pointer";
 import { Scene } from "./scene";
 import { type Saved, save } from "./state";
 import { STYLE } from "./style";
-import { type Theme, onThemeChange, themeOf } from "./theme";
+import { onThemeChange, type Theme, themeOf } from "./theme";
 import type { Strip } from "./tree";
 import type { Wire } from "./wire";
 
@@ -52,7 +52,11 @@ export class View {
   private readonly spacer = h("div");
   private readonly scroll = h("div", { class: "tlt-scroll", "aria-hidden": "true", tabindex: "-1" }, this.spacer);
   private readonly tip = h("div", { class: "tlt-tip", hidden: true });
-  private readonly hintText = h("div", { class: "tlt-hint", hidden: true }, "Ctrl + wheel zooms; click to activate the wheel and the keys");
+  private readonly hintText = h(
+    "div",
+    { class: "tlt-hint", hidden: true },
+    "Ctrl + wheel zooms; click to activate the wheel and the keys",
+  );
   private readonly note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
   private readonly picture: Picture;
   private readonly overlay: Overlay;
@@ -89,10 +93,16 @@ export class View {
       this.base, this.over, this.scroll, this.tip, this.hintText,
     ); // biome-ignore format: children in one line
     this.spoken = new Spoken(scene, this.texts);
-    this.bar = new Bar(scene, { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() }, signal);
+    this.bar = new Bar(
+      scene,
+      { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() },
+      signal,
+    );
     this.legend = new Legend(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
-    const losses = wire.header.losses ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses) : null;
+    const losses = wire.header.losses
+      ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses)
+      : null;
     this.root = h(
       "div",
       { class: "tlt", "data-lm-suppress-shortcuts": "true", "data-theme": options.theme ?? "auto", role: "region", "aria-label": `Timeline of ${wire.header.title || "a trace"}` },
@@ -172,7 +182,8 @@ export class View {
   private retheme(): void {
     this.theme = themeOf(this.root);
     const { style } = this.root;
-    for (const key of ["ink", "soft", "line", "accent", "warn", "head"] as const) style.setProperty(`--tlt-${key}`, this.theme[key]);
+    for (const key of ["ink", "soft", "line", "accent", "warn", "head"] as const)
+      style.setProperty(`--tlt-${key}`, this.theme[key]);
     style.colorScheme = this.theme.dark ? "dark" : "light";
     this.scene.paint.ink(this.theme);
     this.stale.map = true;
@@ -256,7 +267,9 @@ export class View {
       tip.dataset.event = String(i);
       tip.replaceChildren(
         h("b", { dir: "auto" }, this.texts.name(i)),
-        ...factsOf(i, scene.events, this.texts, scene.header.ns).map(({ key, value }) => h("div", {}, `${key} `, h("span", { dir: "auto" }, value))),
+        ...factsOf(i, scene.events, this.texts, scene.header.ns).map(({ key, value }) =>
+          h("div", {}, `${key} `, h("span", { dir: "auto" }, value)),
+        ),
       );
     }
     const [w, hgt] = [tip.offsetWidth, tip.offsetHeight];
@@ -284,7 +297,8 @@ export class View {
       copy: () => this.copy(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
-      nextColor: () => this.scene.set({ colorBy: COLOR_BY[(COLOR_BY.indexOf(this.scene.state.colorBy) + 1) % COLOR_BY.length] }),
+      nextColor: () =>
+        this.scene.set({ colorBy: COLOR_BY[(COLOR_BY.indexOf(this.scene.state.colorBy) + 1) % COLOR_BY.length] }),
     };
     if (!press(event, this.scene, desk)) return;
     event.preventDefault();
@@ -333,8 +347,10 @@ export class View {
       ["Move up", () => scene.move(key, -1)],
       ["Move down", () => scene.move(key, 1)],
     ];
-    if (strip.kind !== "lane") entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
-    if (scene.rows.hiddenCount) entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: new Set() })]);
+    if (strip.kind !== "lane")
+      entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
+    if (scene.rows.hiddenCount)
+      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: new Set() })]);
     const items = entries.map(([text, act]) => {
       const item = h("button", { type: "button", role: "menuitem" }, text);
       item.addEventListener("click", () => {
@@ -369,7 +385,11 @@ export class View {
       button.addEventListener("click", act, { signal });
       return button;
     };
-    return [make("Zoom to it", () => this.scene.showSelection()), make("Copy", () => this.copy()), make("Clear", () => this.scene.clearSelection())];
+    return [
+      make("Zoom to it", () => this.scene.showSelection()),
+      make("Copy", () => this.copy()),
+      make("Clear", () => this.scene.clearSelection()),
+    ];
   }
 
   private copy(): void {

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     from tltrace_nb.core.decode import Frames
     from tltrace_nb.core.options import Ctas
+    from tltrace_nb.widget.display import Renderer
     from tltrace_nb.widget.lanes import Time
+    from tltrace_nb.widget.timeline import Timeline
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
@@ -166,9 +168,22 @@ class Trace:
 
         return figure(self, ctas=ctas, events=events, limit=limit, time=time, height=height, title=title)
 
+    def timeline(self, **options: Any) -> Timeline:
+        """The timeline as a widget, with Python on the other end of it; see ``tltrace_nb.Timeline`` for the options.
+
+        What is selected in one of a trace's timelines is selected in all, those that ``show`` made included.
+
+        >>> timeline = trace.timeline(ctas=8)
+        >>> timeline.selection.groupby("name").duration.describe()
+        """
+        from tltrace_nb.widget.timeline import Timeline
+
+        return Timeline(self, **options)
+
     def show(
         self,
         *,
+        renderer: Renderer = "timeline",
         ctas: Ctas | None = None,
         events: pd.DataFrame | None = None,
         limit: int = LIMIT,
@@ -185,7 +200,7 @@ class Trace:
         """
         from tltrace_nb.widget.display import show
 
-        show(self, ctas=ctas, events=events, limit=limit, time=time, height=height, title=title)
+        show(self, renderer=renderer, ctas=ctas, events=events, limit=limit, time=time, height=height, title=title)
 
     def to_html(
         self,

@@ -1,15 +1,15 @@
-"""Show a trace under the cell, with a still picture and text for views that cannot run the figure.
+"""Show a trace under the cell, with a still picture and text for views that run nothing.
 
-In: a trace. Out: nothing; one display bundle of Plotly's own type, ``text/html`` (SVG and a table, no script) and
-``text/plain``. The first is drawn by Plotly's renderer in JupyterLab, Notebook 7 and VS Code, without network;
-nbconvert, Colab and a notebook on GitHub take the second.
+In: a trace. Out: nothing; what is displayed is the :class:`~tltrace_nb.widget.timeline.Timeline`, or one bundle of
+Plotly's own type, and with either ``text/html`` (SVG and a table, no script) and ``text/plain``. Both are drawn in
+JupyterLab, Notebook 7 and VS Code, without network; nbconvert, Colab and a notebook on GitHub take the still picture.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.widget.figure import CONFIG, figure
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tltrace_nb.core.options import Ctas
 
+Renderer = Literal["timeline", "plotly"]
+RENDERERS: tuple[Renderer, ...] = ("timeline", "plotly")
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 TABLE_ROWS = 20
 """Most names in the table of the still picture."""
@@ -30,6 +32,7 @@ TABLE_ROWS = 20
 def show(
     trace: TraceLike,
     *,
+    renderer: Renderer = "timeline",
     ctas: Ctas | None = None,
     events: pd.DataFrame | None = None,
     limit: int = LIMIT,
@@ -39,16 +42,24 @@ def show(
 ) -> None:
     """Display the timeline of ``trace`` in a notebook; elsewhere print its ``repr`` and how to get a file.
 
-    The options are those of ``figure``, and so are the errors.
+    ``renderer``: the interactive ``"timeline"``, or ``"plotly"``, of which alone ``limit`` is an option. The other
+    options, and the errors, are those of ``figure``; ``ValueError`` for another renderer.
     """
+    if renderer not in RENDERERS:
+        raise ValueError(f"renderer={renderer!r} is not one of {', '.join(map(repr, RENDERERS))}")
     check(limit, time)
     wanted = selected(trace, events, ctas)
-    if _notebook_shell() is None:
+    if notebook_shell() is None:
         print(repr(trace))
         print("No notebook here: trace.to_html('trace.html') writes the timeline as one offline file.")
         return
     from IPython.display import display
 
+    if renderer == "timeline":
+        from tltrace_nb.widget.timeline import Timeline
+
+        display(Timeline(trace, events=wanted, time=time, height=height, title=title))  # type: ignore[no-untyped-call]
+        return
     data = bundle(trace, events=wanted, limit=limit, time=time, height=height, title=title)
     display(data, raw=True)  # type: ignore[no-untyped-call]
 
@@ -89,7 +100,7 @@ def bundle(
     return {PLOTLY_MIME: value, **data}
 
 
-def _notebook_shell() -> object | None:
+def notebook_shell() -> object | None:
     """The IPython shell that a front end other than a terminal listens to, if there is one."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None

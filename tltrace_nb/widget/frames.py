@@ -68,7 +68,8 @@ def frames(source: TraceLike | pd.DataFrame) -> TraceLike:
     ``TypeError`` for anything that is neither a trace nor a frame.
     """
     if isinstance(source, pd.DataFrame):
-        return Frames(_events(source), *(_empty(kind) for kind in (columns.CTAS, columns.FLOWS, columns.LOSSES)), FrameMeta())
+        ctas, flows, losses = (_empty(kind) for kind in (columns.CTAS, columns.FLOWS, columns.LOSSES))
+        return Frames(_events(source), ctas, flows, losses, FrameMeta())
     lacking = [part for part in ("events", "ctas", "flows", "losses", "meta") if not hasattr(source, part)]
     if lacking:
         raise TypeError(
@@ -96,7 +97,7 @@ def _events(frame: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(f"the event in row {int(late.argmax())} ends before it starts: end must be at least start")
     wrong = set(frame["kind"].unique()) - _KINDS if "kind" in frame else set()
     if wrong:
-        raise ValueError(f"column kind holds {sorted(map(str, wrong))[0]!r}: a kind is 'range' or 'instant'")
+        raise ValueError(f"column kind holds {min(map(str, wrong))!r}: a kind is 'range' or 'instant'")
     more = {column: value for column, value in _ASSUMED.items() if column not in frame}
     more |= {column: pd.array([pd.NA] * len(frame), dtype="Int64") for column in ("payload",) if column not in frame}
     whole = frame.assign(duration=frame["end"] - frame["start"], **more)

@@ -21,10 +21,13 @@ class Link:
 
     def __init__(self) -> None:
         self._members: WeakSet[Timeline] = WeakSet()
+        self._selected: pd.Index[Any] | None = None
         self._busy = False
 
     def add(self, timeline: Timeline) -> None:
-        """From now on ``timeline`` follows the others, and they follow it."""
+        """From now on ``timeline`` follows the others, and they follow it. It begins with what they have selected."""
+        if self._selected is not None:
+            timeline.select_labels(self._selected)
         self._members.add(timeline)
 
     def remove(self, timeline: Timeline) -> None:
@@ -34,6 +37,7 @@ class Link:
         """Select the rows with these labels in all members but ``origin``."""
         if self._busy:
             return
+        self._selected = labels
         self._busy = True
         try:
             for member in [*self._members]:

@@ -1,8 +1,8 @@
 """The timeline in a notebook: an anywidget that draws in the browser, with Python on the other end of it.
 
-In: a trace, or a frame of events. Out: :class:`Timeline`. All events are in the browser, drawn by ``static/timeline.js``
-(built from ``frontend/src``), so that moving and zooming ask nothing of Python; what comes back are positions of the
-selected events, and what the view looks like.
+In: a trace, or a frame of events. Out: :class:`Timeline`. All events are in the browser, drawn by
+``static/timeline.js`` (built from ``frontend/src``), so that moving and zooming ask nothing of Python; what comes back
+are positions of the selected events, and what the view looks like.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ from __future__ import annotations
 import gzip
 from functools import cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 import anywidget
 import numpy as np
 import pandas as pd
 import traitlets
+from IPython.display import display
 
+from tltrace_nb.widget.display import notebook_shell, still
 from tltrace_nb.widget.frames import Frames, frames
 from tltrace_nb.widget.lanes import check, of_ctas, selected
-from tltrace_nb.widget.linked import link_of
+from tltrace_nb.widget.linked import Link, link_of
 from tltrace_nb.widget.runs import from_runs, to_runs
+from tltrace_nb.widget.shown import note
 from tltrace_nb.widget.wire import encode
 
 if TYPE_CHECKING:
@@ -33,6 +37,8 @@ SAVED_BYTES = 2_000_000
 """Most bytes of events that go into the widget's state, which a notebook may save."""
 _WORTH_PACKING = 12 * SAVED_BYTES
 """Columns above it are not even packed to see whether they are small enough."""
+STILL = "tltrace-still"
+"""Class of the still pictures that stand for timelines."""
 THEMES = ("auto", "light", "dark")
 KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "layout")
 VIEW_KEYS = (
@@ -41,16 +47,19 @@ VIEW_KEYS = (
 )  # fmt: skip
 
 
-class Timeline(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget has no types
+class Timeline(anywidget.AnyWidget):
     """The events of a trace on lanes: SM, CTA, thread, lane; ``?`` in the view lists its keys.
 
-    ``source`` is a ``Trace``, or a frame of events with the columns name, lane, cta, thread, start and end; see
-    ``columns.EVENTS`` for these and for the others, which are used where they are there. ``ctas``, ``events``: what of it
-    is shown, as in ``Trace.show``. ``time``: the unit of the axis at first, ``"cycles"``, ``"ns"``, or ``"auto"``: ns for
-    several CTAs where it is known. ``height``: of the lanes, in pixels (default: by their number, up to 460). ``title``:
-    stands over them (default: the kernel's name). ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
-    ``view``: what ``view`` of another timeline was. ``save``: put the events into the widget's state, and so into a
-    notebook that is saved with it, also where they take more than 2 MB. ``layout``: as all ipywidgets have it.
+    ``source``: a ``Trace``, or a frame of events with the columns name, lane, cta, thread, start and end; see
+    ``columns.EVENTS`` for these and for the others, which are used where they are there.
+    ``ctas``, ``events``: what of it is shown, as in ``Trace.show``.
+    ``time``: the unit of the axis at first, ``"cycles"``, ``"ns"`` or ``"auto"``: ns for several CTAs where known.
+    ``height``: of the lanes, in pixels (default: by their number, up to 460).
+    ``title``: stands over them (default: the kernel's name).
+    ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
+    ``view``: what ``view`` of another timeline was.
+    ``save``: put the events into the widget's state, and so into a notebook that is saved with it, also where they take
+    more than 2 MB. ``layout``: as all ipywidgets have it.
 
     Raises ``TypeError`` for another keyword or a source of another type, and ``ValueError`` for wrong values and for
     columns that are missing or of the wrong type.
@@ -66,7 +75,7 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget has no t
     """What the events are: JSON, see ``wire``."""
     columns = traitlets.Bytes().tag(sync=True)
     """The events, packed; empty where they are sent on demand, so that no large state is saved."""
-    selected = traitlets.Bytes().tag(sync=True)
+    selected = traitlets.Bytes().tag(sync=True, from_json=lambda buffer, _: bytes(buffer))
     """Positions of the selected events in the frame, as runs."""
     view = traitlets.Dict().tag(sync=True)
     """What the view looks like: a dictionary that can be saved, and assigned to this or another timeline's ``view``.
@@ -94,9 +103,10 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget has no t
         save: bool = False,
         **layout: Any,
     ) -> None:
+        self._link: Link | None = None
         wrong = set(layout) - {"layout"}
         if wrong:
-            raise TypeError(f"Timeline takes no keyword {sorted(wrong)[0]!r}; it takes {', '.join(KEYWORDS)}")
+            raise TypeError(f"Timeline takes no keyword {min(wrong)!r}; it takes {', '.join(KEYWORDS)}")
         if theme not in THEMES:
             raise ValueError(f"theme={theme!r} is not one of {', '.join(map(repr, THEMES))}")
         check(1, time)
@@ -112,12 +122,11 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget has no t
             height=height,
             theme=theme,
             view={"unit": unit} | _checked(view or {}),
+            still=f"{STILL}-{uuid4().hex}",
             **layout,
         )
-        self.still = f"tltrace-still-{self.model_id}"
-        self._link = link_of(self._trace)
-        self._link.add(self)
         self.on_msg(self._answer)
+        self._join()
 
     @property
     def shown(self) -> TraceLike:
@@ -193,9 +202,16 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget has no t
             raise ValueError(f"zoom_to({start!r}, {end!r}): the end must be after the start")
         self.view = self.view | {"span": [low, high]}
 
+    def _join(self) -> None:
+        """Follow the other views of the trace, and begin with what is selected there."""
+        self._link = link_of(self._trace)
+        self._link.add(self)
+
     def close(self) -> None:
         """End the widget and all its views. Displaying it again opens it anew."""
-        self._link.remove(self)
+        if self._link is not None:
+            self._link.remove(self)
+            self._link = None
         super().close()
 
     @traitlets.validate("view")
@@ -204,8 +220,8 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget has no t
 
     @traitlets.observe("selected")
     def _share(self, _: object) -> None:
-        if link := self.__dict__.get("_link"):
-            link.share(self, self._shown.index[from_runs(self.selected)])
+        if self._link is not None:
+            self._link.share(self, self._shown.index[from_runs(self.selected)])
 
     def _answer(self, _: object, content: Any, __: object) -> None:
         if content == {"kind": "columns"}:
@@ -214,19 +230,41 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget has no t
     @cached_property
     def _texts(self) -> dict[str, str]:
         """The view as ``text/plain`` and ``text/html``, for where nothing runs."""
-        from tltrace_nb.widget.display import still
-
         return still(self.shown)
 
     def __repr__(self) -> str:
-        return f"Timeline of {self._trace!r}" if not isinstance(self._trace, Frames) else f"Timeline of {len(self._shown)} events"
+        return (
+            f"Timeline of {self._trace!r}"
+            if not isinstance(self._trace, Frames)
+            else f"Timeline of {len(self._shown)} events"
+        )
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        made = super()._repr_mimebundle_(**options)
-        if made is None:
-            return None
-        data, metadata = made if isinstance(made, tuple) else (made, {})
+    def _widget_bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return cast("tuple[dict[str, Any], dict[str, Any]]", super()._repr_mimebundle_())
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        data, metadata = self._widget_bundle()
         return {**data, **self._texts}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Two outputs: the still picture, which a view hides as long as there is one, and the widget.
+
+        A single output would show nothing in a notebook that is opened without a kernel: JupyterLab takes the widget's
+        form of it, and finds no model.
+        """
+        shell = notebook_shell()
+        if shell is None:
+            print(repr(self))
+            return
+        if self.comm is None:
+            del self._repr_mimebundle_  # close() has put None over it
+            self.open()
+            self._join()
+        note(self, shell)
+        data, metadata = self._widget_bundle()
+        picture = f'<div class="{STILL} {self.still}">{self._texts["text/html"]}</div>'
+        display({**self._texts, "text/html": picture}, raw=True)  # type: ignore[no-untyped-call]
+        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
 
 def _packed(columns: bytes, save: bool) -> bytes:
@@ -248,5 +286,5 @@ def _unit(aligned: bool, events: pd.DataFrame, time: Time) -> str:
 def _checked(view: Mapping[str, Any]) -> dict[str, Any]:
     wrong = set(view) - set(VIEW_KEYS)
     if wrong:
-        raise ValueError(f"a view has no {sorted(wrong)[0]!r}; it has {', '.join(VIEW_KEYS)}")
+        raise ValueError(f"a view has no {min(wrong)!r}; it has {', '.join(VIEW_KEYS)}")
     return dict(view)

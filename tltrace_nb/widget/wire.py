@@ -2,10 +2,10 @@
 
 In: the frames of a trace. Out: :class:`Wire`, a JSON header and one run of bytes; ``frontend/src/wire.ts`` reads it.
 
-Events are in wire order: by lane, then start, then the longer first. A **lane** is a track (cta, thread, lane), numbered
-in that order. Every column of integers is stored as its least value and *byte planes*: first the lowest byte of all
-values, then the next byte of all, and only as many planes as the largest value needs. Equal values take no bytes at all,
-and planes compress well, as neighbours are alike::
+Events are in wire order: by lane, then start, then the longer first. A **lane** is a track (cta, thread, lane),
+numbered in that order. Every column of integers is stored as its least value and *byte planes*: first the lowest byte
+of all values, then the next byte of all, and only as many planes as the largest value needs. Equal values take no bytes
+at all, and planes compress well, as neighbours are alike::
 
     gap        cycles from the start of the lane's event before; 0 for its first (whose start is in the lane's table)
     duration   cycles
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -163,7 +163,7 @@ def _codes(values: pd.Series[Any]) -> tuple[Ints, list[str]]:
     if (codes < 0).any():
         codes = np.where(codes < 0, len(words), codes)
         words.append("")
-    return codes, words or [""]
+    return np.asarray(codes, np.int64), words or [""]
 
 
 def _short(words: Sequence[str]) -> list[str]:
@@ -177,7 +177,7 @@ def _lanes(events: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
     threads, thread_code = np.unique(thread, return_inverse=True)
     key = (cta * max(len(threads), 1) + thread_code) * len(words) + lane
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
-    return number.astype(np.int64), events.iloc[first]
+    return np.asarray(number, np.int64), cast("pd.DataFrame", events.iloc[first])
 
 
 def _order(lane: Ints, start: Ints, duration: Ints) -> Ints:

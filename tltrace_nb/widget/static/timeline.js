@@ -372,92 +372,6 @@ function flowsOf(wire, place) {
   return [order.map((i) => src[i]), order.map((i) => dst[i])];
 }
 
-// src/axis.ts
-var SAME = { offset: 0, rate: 1 };
-var LEAST = 8;
-var Axis = class {
-  constructor(events, unit) {
-    this.events = events;
-    this.unit = unit;
-    this.origin = unit === "cycles" ? events.origin : 0n;
-    this.whole = unit === "cycles" ? { from: 0, to: events.cycles } : extentNs(events);
-  }
-  events;
-  unit;
-  whole;
-  /** What stands before the axis's own zero, for labels. */
-  origin;
-  line(lane) {
-    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset, rate: lane.nsRate };
-  }
-  startOf(i) {
-    const { offset, rate } = this.line(this.events.laneOf(i));
-    return offset + rate * this.events.start[i];
-  }
-  endOf(i) {
-    const { offset, rate } = this.line(this.events.laneOf(i));
-    return offset + rate * this.events.end(i);
-  }
-  /** All events, with a little room on both sides. */
-  get all() {
-    const { from, to } = this.whole;
-    const room = Math.max((to - from) * 0.01, 0.5);
-    return { from: from - room, to: to + room };
-  }
-  /** `span` with a width that makes sense, and no further from the events than its own width. */
-  fit(span) {
-    const all = this.all;
-    const most = (all.to - all.from) * 1.2;
-    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST, most)), most);
-    const middle = (span.from + span.to) / 2;
-    let from = width === span.to - span.from ? span.from : middle - width / 2;
-    from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
-    return { from, to: from + width };
-  }
-  /** `span` made `factor` times as wide, with the point at `share` of it staying where it is. */
-  zoom(span, factor, share) {
-    const width = span.to - span.from;
-    const most = (this.all.to - this.all.from) * 1.2;
-    const next = Math.min(Math.max(width * factor, Math.min(LEAST, most)), most);
-    const from = span.from + share * (width - next);
-    return this.fit({ from, to: from + next });
-  }
-  /** A time of the axis as text, with the digits that a step of `step` needs. */
-  label(value, step2) {
-    if (this.unit === "ns") {
-      const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-      const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
-      return `${(value / size).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${name2}`;
-    }
-    return (this.origin + BigInt(Math.round(value))).toLocaleString("en-US");
-  }
-};
-function extentNs(events) {
-  let from = Number.POSITIVE_INFINITY;
-  let to = Number.NEGATIVE_INFINITY;
-  for (let row = 0; row < events.rowLane.length; row++) {
-    const first = events.rowStart[row];
-    const end = events.rowStart[row + 1];
-    if (first === end) continue;
-    const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
-    from = Math.min(from, nsOffset + nsRate * events.start[first]);
-    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
-  }
-  return from <= to ? { from, to } : { from: 0, to: 1 };
-}
-function tickStep(span, most, whole) {
-  const rough = (span.to - span.from) / Math.max(most, 1);
-  const size = 10 ** Math.floor(Math.log10(rough));
-  const step2 = [1, 2, 5, 10].map((n) => n * size).find((n) => n >= rough) ?? 10 * size;
-  return whole ? Math.max(1, Math.round(step2)) : step2;
-}
-function ticks(span, step2, origin) {
-  const shift = Number(origin % BigInt(Math.max(1, Math.round(step2))));
-  const found = [];
-  for (let n = Math.ceil((span.from + shift) / step2); n * step2 - shift <= span.to; n++) found.push(n * step2 - shift);
-  return found;
-}
-
 // src/format.ts
 var WHOLE = 2 ** 33;
 function clean(text, chars = 200) {
@@ -533,7 +447,10 @@ function factsOf(i, events, texts, ns) {
   if (events.isInstant(i)) add2("duration", "instant");
   else {
     const share = lane.ctaCycles > 0 ? `${percent(cycles / lane.ctaCycles)} of the CTA` : "";
-    add2("duration", [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · "));
+    add2(
+      "duration",
+      [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · ")
+    );
   }
   if (events.isTruncated(i)) add2("state", "begun, never ended");
   add2("CTA", `${lane.cta} (${lane.block.join(", ")})${lane.sm >= 0 ? ` · SM ${lane.sm}` : ""}`);
@@ -575,11 +492,18 @@ var Spoken = class {
     const body = h("tbody");
     for (const i of found.positions) {
       const facts = new Map(factsOf(i, events, this.texts, header.ns).map(({ key, value }) => [key, value]));
-      const cells = [this.texts.name(i), ...["payload", "start", "duration", "track"].map((key) => facts.get(key) ?? "")];
+      const cells = [
+        this.texts.name(i),
+        ...["payload", "start", "duration", "track"].map((key) => facts.get(key) ?? "")
+      ];
       body.append(h("tr", {}, ...cells.map((cell) => h("td", {}, cell))));
     }
     const caption = h("caption", {}, found.more ? `The first ${MOST_ROWS2} events in view` : "Events in view");
-    this.table.replaceChildren(caption, h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))), body);
+    this.table.replaceChildren(
+      caption,
+      h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
+      body
+    );
   }
 };
 function eventsInView(scene, most) {
@@ -883,7 +807,8 @@ var Paint = class {
         const color = code === n ? full : mix(full, ground, 0.8);
         body[code] = pixel(color);
         edge[code] = pixel(mix(color, theme.dark ? ground : [0, 0, 0], code === n ? 0.4 : 0.15));
-        for (let s = 0; s < SHADES; s++) shade[code * SHADES + s] = pixel(mix(ground, color, 0.6 + 0.4 * s / (SHADES - 1)));
+        for (let s = 0; s < SHADES; s++)
+          shade[code * SHADES + s] = pixel(mix(ground, color, 0.6 + 0.4 * s / (SHADES - 1)));
       }
     });
   }
@@ -993,7 +918,9 @@ function condition(field, operator, value, events) {
 }
 function range(text, field) {
   const parts = text.split("..");
-  const ends = parts.map((part) => Number(part.replace(/^-?inf$/i, (inf) => inf[0] === "-" ? "-Infinity" : "Infinity")));
+  const ends = parts.map(
+    (part) => Number(part.replace(/^-?inf$/i, (inf) => inf[0] === "-" ? "-Infinity" : "Infinity"))
+  );
   const wrong = parts.length > 2 || parts.some((part, n) => !part || Number.isNaN(ends[n]) && !/^nan$/i.test(part));
   if (wrong) throw new Error(`${field} is a number: write ${field}=3, ${field}>3 or ${field}=3..5, not ${text}`);
   return [ends[0], ends[ends.length - 1]];
@@ -1081,9 +1008,21 @@ var Bar = class {
     this.scene = scene;
     this.to = to;
     const { header, state } = scene;
-    this.colors = choice("Colour by", COLOR_BY.map((by) => [by, `colour: ${by}`]), state.colorBy);
-    this.arrows = choice("Arrows", ARROWS.map((each) => [each, `arrows: ${each}`]), state.arrows);
-    this.unit = choice("Unit of time", scene.units.map((unit) => [unit, unit]), state.unit);
+    this.colors = choice(
+      "Colour by",
+      COLOR_BY.map((by) => [by, `colour: ${by}`]),
+      state.colorBy
+    );
+    this.arrows = choice(
+      "Arrows",
+      ARROWS.map((each) => [each, `arrows: ${each}`]),
+      state.arrows
+    );
+    this.unit = choice(
+      "Unit of time",
+      scene.units.map((unit) => [unit, unit]),
+      state.unit
+    );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
     const [all, help2] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
     this.root = h(
@@ -1123,7 +1062,13 @@ var Bar = class {
   scene;
   to;
   root;
-  search = h("input", { type: "search", placeholder: "search  /", "aria-label": "Search events", title: HELP, spellcheck: "false" });
+  search = h("input", {
+    type: "search",
+    placeholder: "search  /",
+    "aria-label": "Search events",
+    title: HELP,
+    spellcheck: "false"
+  });
   filter = button("Filter", "hide what does not match");
   found = h("span", { class: "tlt-found", role: "status" });
   previous = button("↑", "previous match (Shift N)");
@@ -1172,21 +1117,34 @@ var Legend = class {
     this.show();
   }
   scene;
-  root = h("div", { class: "tlt-legend", role: "group", "aria-label": "Names: click hides one, Alt click shows it alone" });
+  root = h("div", {
+    class: "tlt-legend",
+    role: "group",
+    "aria-label": "Names: click hides one, Alt click shows it alone"
+  });
   counts;
   chips = /* @__PURE__ */ new Map();
   chip(n, signal) {
     const name2 = this.scene.events.names[n];
     const swatch = h("span", { class: "tlt-swatch" });
     swatch.style.background = this.scene.paint.nameCss(n);
-    const chip = h("button", { type: "button" }, swatch, h("bdi", {}, clean(name2, 60)), h("span", { class: "tlt-count" }, number(this.counts[n])));
+    const chip = h(
+      "button",
+      { type: "button" },
+      swatch,
+      h("bdi", {}, clean(name2, 60)),
+      h("span", { class: "tlt-count" }, number(this.counts[n]))
+    );
     chip.addEventListener("click", (event) => this.click(name2, event.altKey), { signal });
     return chip;
   }
   click(name2, alone) {
     const { hiddenNames } = this.scene.state;
     const others = this.scene.events.names.filter((each, n) => each !== name2 && this.counts[n]);
-    if (alone) this.scene.set({ hiddenNames: hiddenNames.length === others.length && !hiddenNames.includes(name2) ? [] : others });
+    if (alone)
+      this.scene.set({
+        hiddenNames: hiddenNames.length === others.length && !hiddenNames.includes(name2) ? [] : others
+      });
     else if (hiddenNames.includes(name2)) this.scene.set({ hiddenNames: hiddenNames.filter((each) => each !== name2) });
     else this.scene.set({ hiddenNames: [...hiddenNames, name2] });
   }
@@ -1199,7 +1157,11 @@ var Legend = class {
     }
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
-    this.root.replaceChildren(...ramp, ...this.chips.values(), ...rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []);
+    this.root.replaceChildren(
+      ...ramp,
+      ...this.chips.values(),
+      ...rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []
+    );
     this.root.hidden = !events.count;
   }
   ramp(low, high) {
@@ -1221,7 +1183,11 @@ function press(element, pressed) {
   element.setAttribute("aria-pressed", String(pressed));
 }
 function choice(label, options, value) {
-  const select = h("select", { "aria-label": label, title: label }, ...options.map(([key, text]) => h("option", { value: key }, text)));
+  const select = h(
+    "select",
+    { "aria-label": label, title: label },
+    ...options.map(([key, text]) => h("option", { value: key }, text))
+  );
   select.value = value;
   return select;
 }
@@ -1428,6 +1394,92 @@ function arrow(context, from, to, ratio) {
   context.fill();
 }
 
+// src/axis.ts
+var SAME = { offset: 0, rate: 1 };
+var LEAST = 8;
+var Axis = class {
+  constructor(events, unit) {
+    this.events = events;
+    this.unit = unit;
+    this.origin = unit === "cycles" ? events.origin : 0n;
+    this.whole = unit === "cycles" ? { from: 0, to: events.cycles } : extentNs(events);
+  }
+  events;
+  unit;
+  whole;
+  /** What stands before the axis's own zero, for labels. */
+  origin;
+  line(lane) {
+    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset, rate: lane.nsRate };
+  }
+  startOf(i) {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.start[i];
+  }
+  endOf(i) {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.end(i);
+  }
+  /** All events, with a little room on both sides. */
+  get all() {
+    const { from, to } = this.whole;
+    const room = Math.max((to - from) * 0.01, 0.5);
+    return { from: from - room, to: to + room };
+  }
+  /** `span` with a width that makes sense, and no further from the events than its own width. */
+  fit(span) {
+    const all = this.all;
+    const most = (all.to - all.from) * 1.2;
+    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST, most)), most);
+    const middle = (span.from + span.to) / 2;
+    let from = width === span.to - span.from ? span.from : middle - width / 2;
+    from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
+    return { from, to: from + width };
+  }
+  /** `span` made `factor` times as wide, with the point at `share` of it staying where it is. */
+  zoom(span, factor, share) {
+    const width = span.to - span.from;
+    const most = (this.all.to - this.all.from) * 1.2;
+    const next = Math.min(Math.max(width * factor, Math.min(LEAST, most)), most);
+    const from = span.from + share * (width - next);
+    return this.fit({ from, to: from + next });
+  }
+  /** A time of the axis as text, with the digits that a step of `step` needs. */
+  label(value, step2) {
+    if (this.unit === "ns") {
+      const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+      const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
+      return `${(value / size).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${name2}`;
+    }
+    return (this.origin + BigInt(Math.round(value))).toLocaleString("en-US");
+  }
+};
+function extentNs(events) {
+  let from = Number.POSITIVE_INFINITY;
+  let to = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const first = events.rowStart[row];
+    const end = events.rowStart[row + 1];
+    if (first === end) continue;
+    const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
+    from = Math.min(from, nsOffset + nsRate * events.start[first]);
+    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
+  }
+  return from <= to ? { from, to } : { from: 0, to: 1 };
+}
+function tickStep(span, most, whole) {
+  const rough = (span.to - span.from) / Math.max(most, 1);
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step2 = [1, 2, 5, 10].map((n) => n * size).find((n) => n >= rough) ?? 10 * size;
+  return whole ? Math.max(1, Math.round(step2)) : step2;
+}
+function ticks(span, step2, origin) {
+  const shift = Number(origin % BigInt(Math.max(1, Math.round(step2))));
+  const found = [];
+  for (let n = Math.ceil((span.from + shift) / step2); n * step2 - shift <= span.to; n++) found.push(n * step2 - shift);
+  return found;
+}
+
 // src/tree.ts
 var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
 var ROW = 18;
@@ -1464,7 +1516,9 @@ function branches(lanes, step2, key, label, depth) {
     if (step2 === STEPS2.length - 1) return [{ key: path, label: words, children: [], lanes: members, depth }];
     const alone = new Set(members.map(STEPS2[step2 + 1].key)).size === 1;
     if (alone) return branches(members, step2 + 1, path, words, depth);
-    return [{ key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }];
+    return [
+      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
+    ];
   });
 }
 var Rows = class {
@@ -1488,7 +1542,8 @@ var Rows = class {
       const height = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
       into.push({ node, kind, depth, top, height });
       top += height;
-      if (kind === "head") for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1);
+      if (kind === "head")
+        for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1);
     };
     if (arrangement.pinned.length) {
       const byKey = index(roots, new Set(arrangement.pinned));
@@ -1630,7 +1685,12 @@ var Picture = class {
     const { context } = this;
     context.fillStyle = theme.band;
     for (const x of this.tickPlaces(frame).map(([, x2]) => x2))
-      context.fillRect(x, Math.round(AXIS * frame.ratio), Math.max(1, Math.round(frame.ratio)), frame.height * frame.ratio);
+      context.fillRect(
+        x,
+        Math.round(AXIS * frame.ratio),
+        Math.max(1, Math.round(frame.ratio)),
+        frame.height * frame.ratio
+      );
   }
   bars(shown, frame, notes) {
     const { context, scene } = this;
@@ -1691,7 +1751,8 @@ var Picture = class {
       if (!scene.events.isTruncated(i)) continue;
       const depth = Math.min(step2, (to - from) / 2);
       context.moveTo(to + 1, top);
-      for (let y = 0, n = 0; y <= height + step2; y += step2 / 1.5, n++) context.lineTo(to - (n % 2 ? depth : 0), top + Math.min(y, height));
+      for (let y = 0, n = 0; y <= height + step2; y += step2 / 1.5, n++)
+        context.lineTo(to - (n % 2 ? depth : 0), top + Math.min(y, height));
       context.lineTo(to + 1, top + height);
       context.closePath();
     }
@@ -1762,7 +1823,8 @@ var Picture = class {
         for (let n = lowerBound(flowSrc, first, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] < end; n++) {
           const from = place.end(flowSrc[n]);
           const to = place.start(flowDst[n]);
-          if (!from || !to || Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > frame.width * frame.ratio) continue;
+          if (!from || !to || Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > frame.width * frame.ratio)
+            continue;
           if (drawn++ > MOST_ARROWS) return;
           arrow(this.context, from, to, frame.ratio);
         }
@@ -1827,7 +1889,10 @@ var Picture = class {
   }
   tickPlaces(frame) {
     const { axis, span } = this.scene;
-    return ticks(span, this.step(frame), axis.origin).map((time) => [time, Math.round(xOf(time, span, frame) * frame.ratio)]);
+    return ticks(span, this.step(frame), axis.origin).map((time) => [
+      time,
+      Math.round(xOf(time, span, frame) * frame.ratio)
+    ]);
   }
 };
 function xOf(time, span, frame) {
@@ -2046,7 +2111,11 @@ var Minimap = class {
       },
       { signal }
     );
-    canvas.addEventListener("pointermove", (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event), { signal });
+    canvas.addEventListener(
+      "pointermove",
+      (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event),
+      { signal }
+    );
     canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
   }
 };
@@ -2227,7 +2296,12 @@ var Panel = class {
     const heads = ["name", "count", "total cycles", "mean", "p50", "p99", "share"];
     const body = h("tbody");
     for (const row of this.stats.slice(0, MOST_NAMES)) {
-      const cells = [number(row.count), ...[row.total, row.mean, row.p50, row.p99].map((value) => value === void 0 ? "–" : number(value, value % 1 ? 1 : 0))];
+      const cells = [
+        number(row.count),
+        ...[row.total, row.mean, row.p50, row.p99].map(
+          (value) => value === void 0 ? "–" : number(value, value % 1 ? 1 : 0)
+        )
+      ];
       body.append(
         h(
           "tr",
@@ -2247,7 +2321,9 @@ var Panel = class {
   asText() {
     const { names } = this.scene.events;
     const lines = this.stats.map(
-      (row) => [names[row.name], row.count, row.total ?? "", row.mean ?? "", row.p50 ?? "", row.p99 ?? "", row.share ?? ""].join("	")
+      (row) => [names[row.name], row.count, row.total ?? "", row.mean ?? "", row.p50 ?? "", row.p99 ?? "", row.share ?? ""].join(
+        "	"
+      )
     );
     return ["name	count	total	mean	p50	p99	share", ...lines].join("\n");
   }
@@ -2310,7 +2386,10 @@ var Pointer = class {
     on("pointercancel", (event) => this.cancel(event));
     on("pointerleave", () => this.leave());
     on("wheel", (event) => this.wheel(event), false);
-    on("dblclick", (event) => this.place(event).y > 0 && this.place(event).x > this.to.frame().gutter && scene.showAll());
+    on(
+      "dblclick",
+      (event) => this.place(event).y > 0 && this.place(event).x > this.to.frame().gutter && scene.showAll()
+    );
     on("contextmenu", (event) => this.context(event), false);
   }
   stage;
@@ -2738,12 +2817,16 @@ var Scene = class {
   jump(direction) {
     const next = direction > 0 ? this.arrowsFrom(this.focused) : this.arrowsTo(this.focused);
     if (next.length) this.focus(next[0]);
-    else this.say(this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`);
+    else
+      this.say(
+        this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`
+      );
   }
   arrowsFrom(i) {
     const { flowSrc, flowDst } = this.events;
     const found = [];
-    for (let n = lowerBound(flowSrc, i, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
+    for (let n = lowerBound(flowSrc, i, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] === i; n++)
+      found.push(flowDst[n]);
     return found;
   }
   arrowsTo(i) {
@@ -2981,7 +3064,10 @@ function themeOf(root) {
 }
 function onThemeChange(changed, signal) {
   const observer = new MutationObserver(changed);
-  const options = { attributes: true, attributeFilter: ["class", "style", "data-theme", "data-jp-theme-light", "data-jp-theme-name"] };
+  const options = {
+    attributes: true,
+    attributeFilter: ["class", "style", "data-theme", "data-jp-theme-light", "data-jp-theme-name"]
+  };
   for (const element of [document.documentElement, document.body]) observer.observe(element, options);
   signal.addEventListener("abort", () => observer.disconnect());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });
@@ -3010,7 +3096,11 @@ var View = class {
       this.hintText
     );
     this.spoken = new Spoken(scene, this.texts);
-    this.bar = new Bar(scene, { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() }, signal);
+    this.bar = new Bar(
+      scene,
+      { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() },
+      signal
+    );
     this.legend = new Legend(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
     const losses = wire.header.losses ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses) : null;
@@ -3060,7 +3150,11 @@ var View = class {
   spacer = h("div");
   scroll = h("div", { class: "tlt-scroll", "aria-hidden": "true", tabindex: "-1" }, this.spacer);
   tip = h("div", { class: "tlt-tip", hidden: true });
-  hintText = h("div", { class: "tlt-hint", hidden: true }, "Ctrl + wheel zooms; click to activate the wheel and the keys");
+  hintText = h(
+    "div",
+    { class: "tlt-hint", hidden: true },
+    "Ctrl + wheel zooms; click to activate the wheel and the keys"
+  );
   note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
   picture;
   overlay;
@@ -3132,7 +3226,8 @@ var View = class {
   retheme() {
     this.theme = themeOf(this.root);
     const { style } = this.root;
-    for (const key of ["ink", "soft", "line", "accent", "warn", "head"]) style.setProperty(`--tlt-${key}`, this.theme[key]);
+    for (const key of ["ink", "soft", "line", "accent", "warn", "head"])
+      style.setProperty(`--tlt-${key}`, this.theme[key]);
     style.colorScheme = this.theme.dark ? "dark" : "light";
     this.scene.paint.ink(this.theme);
     this.stale.map = true;
@@ -3209,7 +3304,9 @@ var View = class {
       tip.dataset.event = String(i);
       tip.replaceChildren(
         h("b", { dir: "auto" }, this.texts.name(i)),
-        ...factsOf(i, scene.events, this.texts, scene.header.ns).map(({ key, value }) => h("div", {}, `${key} `, h("span", { dir: "auto" }, value)))
+        ...factsOf(i, scene.events, this.texts, scene.header.ns).map(
+          ({ key, value }) => h("div", {}, `${key} `, h("span", { dir: "auto" }, value))
+        )
       );
     }
     const [w, hgt] = [tip.offsetWidth, tip.offsetHeight];
@@ -3279,8 +3376,10 @@ var View = class {
       ["Move up", () => scene.move(key, -1)],
       ["Move down", () => scene.move(key, 1)]
     ];
-    if (strip.kind !== "lane") entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
-    if (scene.rows.hiddenCount) entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
+    if (strip.kind !== "lane")
+      entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
+    if (scene.rows.hiddenCount)
+      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
     const items = entries.map(([text, act]) => {
       const item = h("button", { type: "button", role: "menuitem" }, text);
       item.addEventListener("click", () => {
@@ -3313,7 +3412,11 @@ var View = class {
       button2.addEventListener("click", act, { signal });
       return button2;
     };
-    return [make("Zoom to it", () => this.scene.showSelection()), make("Copy", () => this.copy()), make("Clear", () => this.scene.clearSelection())];
+    return [
+      make("Zoom to it", () => this.scene.showSelection()),
+      make("Copy", () => this.copy()),
+      make("Clear", () => this.scene.clearSelection())
+    ];
   }
   copy() {
     const { focused, selected, events, header } = this.scene;
