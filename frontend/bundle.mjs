@@ -9,7 +9,9 @@ const banner =
   "// checkout needs no Node, and readable so that a change can be reviewed.";
 
 if (process.argv.includes("--tests")) {
-  const entryPoints = readdirSync("test").map((name) => `test/${name}`);
+  const entryPoints = readdirSync("test")
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => `test/${name}`);
   await build({ ...common, entryPoints, outdir: "build", platform: "node", outExtension: { ".js": ".mjs" } });
 } else {
   const toStdout = process.argv.includes("--stdout");

@@ -1,6 +1,7 @@
 // Time on the screen: the unit, the part in view, and where ticks stand.
 
 import type { Events, Lane } from "./events";
+import { number } from "./format";
 
 export type Unit = "cycles" | "ns";
 
@@ -76,12 +77,10 @@ export class Axis {
 
   /** A time of the axis as text, with the digits that a step of `step` needs. */
   label(value: number, step: number): string {
-    if (this.unit === "ns") {
-      const [size, name] = step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-      const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step / size) - 1e-9)));
-      return `${(value / size).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${name}`;
-    }
-    return (this.origin + BigInt(Math.round(value))).toLocaleString("en-US");
+    if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
+    const [size, name] = step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step / size) - 1e-9)));
+    return `${number(value / size, digits)} ${name}`;
   }
 }
 

@@ -48,7 +48,12 @@ export function payloadText(begin: string, end: string): string {
 const grouped = new Intl.NumberFormat("en-US");
 const GROUPED = Array.from(
   { length: 4 },
-  (_, digits) => new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }),
+  (_, digits) =>
+    new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+      signDisplay: "negative",
+    }),
 );
 
 export function count(value: number | bigint, noun: string): string {

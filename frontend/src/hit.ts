@@ -1,6 +1,6 @@
 // Which event is under a point.
 
-import { type Events, HIDDEN, upperBound } from "./events";
+import { type Events, HIDDEN, lowerBound, upperBound } from "./events";
 
 /**
  * The event of `row` that covers `cycle`, else the nearest whose edge is within `reach` cycles; -1 for none. Where events
@@ -35,8 +35,8 @@ export function neighbour(events: Events, i: number, step: 1 | -1): number {
   for (let row = lane.row; row < lane.row + lane.rows; row++) {
     const from = events.rowStart[row];
     const to = events.rowStart[row + 1];
-    let n = row === events.rowOf(i) ? i + step : step > 0 ? upperBound(events.start, events.start[i], from, to) : -1;
-    if (n < 0) n = upperBound(events.start, events.start[i], from, to) - 1;
+    const at = events.start[i];
+    let n = step > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
     while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step))) n += step;
     if (n < from || n >= to) continue;
     if (best === i || follows(events, n, best, step)) best = n;

@@ -34,16 +34,16 @@ export class Texts {
   }
 }
 
-/** Widths of texts in one font. */
+/** Widths of texts, by font. */
 export class Ruler {
-  private readonly known = new Map<string, number>();
-  private font = "";
+  private readonly fonts = new Map<string, Map<string, number>>();
+  private known = new Map<string, number>();
 
   constructor(private readonly context: CanvasRenderingContext2D) {}
 
   use(font: string): void {
-    if (font !== this.font) this.known.clear();
-    this.font = font;
+    this.known = this.fonts.get(font) ?? new Map();
+    this.fonts.set(font, this.known);
     this.context.font = font;
   }
 

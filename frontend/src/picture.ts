@@ -78,7 +78,7 @@ export class Picture {
     this.grid(frame, theme);
     context.save();
     clip(context, left, top, width - left, height - top);
-    const notes = new Collected(px(20));
+    const notes = new Collected(px(13));
     this.bars(shown, frame, notes);
     this.torn(notes, theme, ratio);
     this.points(notes, theme, ratio);
@@ -231,9 +231,10 @@ export class Picture {
       }
     };
     for (const { i, from, to, top, height } of notes.bars) {
-      const begin = Math.max(from, left) + pad;
-      const room = Math.min(to, right) - begin - pad + ratio;
-      if (room < 8 * ratio) continue;
+      const inset = to - from < 6 * pad ? pad / 2 : pad;
+      const begin = Math.max(from, left) + inset;
+      const room = Math.min(to, right) - begin - inset + ratio;
+      if (room < 7 * ratio) continue;
       write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
     }
     for (let n = 0; n < notes.points.length; n++) {

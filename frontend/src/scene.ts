@@ -17,7 +17,8 @@ export interface Area {
   readonly lanes: readonly [number, number] | null;
 }
 
-export type Change = "frame" | "hover" | "focus" | "selection" | "state" | "message";
+/** "moved": the part in view; "state": what else a view looks like. */
+export type Change = "frame" | "hover" | "focus" | "selection" | "moved" | "state" | "message";
 
 export class Scene {
   readonly paint: Paint;
@@ -101,7 +102,7 @@ export class Scene {
     this.span = this.axis.fit(span);
     const origin = Number(this.axis.origin);
     this.state = { ...this.state, span: [this.span.from + origin, this.span.to + origin] };
-    this.tell("frame", "state");
+    this.tell("frame", "moved");
   }
 
   zoom(factor: number, share = 0.5): void {
@@ -117,7 +118,7 @@ export class Scene {
   showAll(): void {
     this.span = this.axis.all;
     this.state = { ...this.state, span: null };
-    this.tell("frame", "state");
+    this.tell("frame", "moved");
   }
 
   /** The brushed area, else the focused event, else the selected ones, else everything. */
@@ -145,7 +146,7 @@ export class Scene {
     const scroll = Math.round(Math.min(Math.max(top, 0), most));
     if (scroll === this.state.scroll) return;
     this.state = { ...this.state, scroll };
-    this.tell("frame", "state");
+    this.tell("frame", "moved");
   }
 
   /** Change what the reader has done to the lanes. */

@@ -11,7 +11,7 @@ export const STYLE = `
 .tlt[data-theme=dark] { --tlt-ground: #16191d; }
 .tlt *, .tlt *::before { box-sizing: border-box; }
 .tlt[hidden], .tlt [hidden] { display: none !important; }
-.tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 6px; padding: 6px 8px; }
+.tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 5px; padding: 6px 8px; }
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   max-width: 26em; }
 .tlt-count { color: var(--tlt-soft); white-space: nowrap; }
@@ -19,7 +19,7 @@ export const STYLE = `
   font-size: 11px; white-space: nowrap; }
 .tlt-grow { flex: 1 1 0; min-width: 0; }
 .tlt button, .tlt select, .tlt input { font: inherit; color: inherit; background: transparent; margin: 0;
-  border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 7px; }
+  border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 6px; font-size: 11.5px; }
 .tlt select option { background: var(--tlt-ground); color: var(--tlt-ink); }
 .tlt button { cursor: pointer; min-width: 24px; }
 .tlt button:hover, .tlt select:hover { background: var(--tlt-head); }
@@ -29,7 +29,7 @@ export const STYLE = `
 .tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
 .tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
 .tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
-.tlt input[type=search] { width: 15em; min-width: 6em; }
+.tlt input[type=search] { width: 11em; min-width: 6em; }
 .tlt :focus { outline: none; }
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }

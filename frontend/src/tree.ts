@@ -35,7 +35,7 @@ export interface Strip {
 
 export const ROW = 18;
 export const GAP = 4;
-export const HEAD = 22;
+export const HEAD = 20;
 
 type Words = (lane: Lane) => string;
 
@@ -71,7 +71,16 @@ function branches(lanes: readonly Lane[], step: number, key: string, label: stri
   return [...groups].flatMap(([own, members]) => {
     const path = key ? `${key}/${own}` : own;
     const words = [label, STEPS[step].words(members[0])].filter(Boolean).join(" · ");
-    if (step === STEPS.length - 1) return [{ key: path, label: words, children: [], lanes: members, depth }];
+    if (step === STEPS.length - 1)
+      return [
+        {
+          key: path,
+          label: groups.size === 1 && label && own === "lanemain" ? label : words,
+          children: [],
+          lanes: members,
+          depth,
+        },
+      ];
     const alone = new Set(members.map(STEPS[step + 1].key)).size === 1;
     if (alone) return branches(members, step + 1, path, words, depth);
     return [

@@ -23,7 +23,7 @@ import type { Strip } from "./tree";
 import type { Wire } from "./wire";
 
 export interface Options {
-  /** Height of the lanes in pixels; by default by the number of lanes, up to 460. */
+  /** Height of the lanes in pixels; by default by the number of lanes, up to 560. */
   readonly height?: number | null;
   readonly theme?: "auto" | "light" | "dark";
   readonly view?: Saved;
@@ -33,7 +33,7 @@ export interface Options {
   onSelection?(runs: Uint32Array): void;
 }
 
-const USUAL_HEIGHT = [110, 460] as const;
+const USUAL_HEIGHT = [110, 560] as const;
 const LEAST_GUTTER = 64;
 const MOST_GUTTER = 230;
 const SCROLLBAR = 14;
@@ -147,6 +147,7 @@ export class View {
       this.legend.show();
       this.soon();
     });
+    scene.on("moved", () => this.soon());
     scene.on("message", () => {
       this.note.textContent = scene.message;
       this.note.hidden = !scene.message;

@@ -54,7 +54,7 @@ class Timeline(anywidget.AnyWidget):
     ``columns.EVENTS`` for these and for the others, which are used where they are there.
     ``ctas``, ``events``: what of it is shown, as in ``Trace.show``.
     ``time``: the unit of the axis at first, ``"cycles"``, ``"ns"`` or ``"auto"``: ns for several CTAs where known.
-    ``height``: of the lanes, in pixels (default: by their number, up to 460).
+    ``height``: of the lanes, in pixels (default: by their number, up to 560).
     ``title``: stands over them (default: the kernel's name).
     ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
     ``view``: what ``view`` of another timeline was.
@@ -104,6 +104,7 @@ class Timeline(anywidget.AnyWidget):
         **layout: Any,
     ) -> None:
         self._link: Link | None = None
+        self._owns_layout = "layout" not in layout
         wrong = set(layout) - {"layout"}
         if wrong:
             raise TypeError(f"Timeline takes no keyword {min(wrong)!r}; it takes {', '.join(KEYWORDS)}")
@@ -213,6 +214,8 @@ class Timeline(anywidget.AnyWidget):
             self._link.remove(self)
             self._link = None
         super().close()
+        if self._owns_layout:
+            self.layout.close()  # else every timeline would leave one behind
 
     @traitlets.validate("view")
     def _view_is_known(self, proposal: Any) -> dict[str, Any]:
@@ -258,6 +261,8 @@ class Timeline(anywidget.AnyWidget):
             return
         if self.comm is None:
             del self._repr_mimebundle_  # close() has put None over it
+            if self._owns_layout:
+                self.layout.open()
             self.open()
             self._join()
         note(self, shell)

@@ -409,7 +409,11 @@ function payloadText(begin, end) {
 var grouped = new Intl.NumberFormat("en-US");
 var GROUPED = Array.from(
   { length: 4 },
-  (_, digits) => new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  (_, digits) => new Intl.NumberFormat("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    signDisplay: "negative"
+  })
 );
 function count(value, noun) {
   return `${grouped.format(value)} ${noun}${value === 1 || value === 1n || value === -1 ? "" : "s"}`;
@@ -1332,11 +1336,11 @@ var Ruler = class {
     this.context = context;
   }
   context;
+  fonts = /* @__PURE__ */ new Map();
   known = /* @__PURE__ */ new Map();
-  font = "";
   use(font) {
-    if (font !== this.font) this.known.clear();
-    this.font = font;
+    this.known = this.fonts.get(font) ?? /* @__PURE__ */ new Map();
+    this.fonts.set(font, this.known);
     this.context.font = font;
   }
   width(text) {
@@ -1446,12 +1450,10 @@ var Axis = class {
   }
   /** A time of the axis as text, with the digits that a step of `step` needs. */
   label(value, step2) {
-    if (this.unit === "ns") {
-      const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-      const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
-      return `${(value / size).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${name2}`;
-    }
-    return (this.origin + BigInt(Math.round(value))).toLocaleString("en-US");
+    if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
+    const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
+    return `${number(value / size, digits)} ${name2}`;
   }
 };
 function extentNs(events) {
@@ -1484,7 +1486,7 @@ function ticks(span, step2, origin) {
 var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
 var ROW = 18;
 var GAP = 4;
-var HEAD = 22;
+var HEAD = 20;
 var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
 var CTA = (lane) => `CTA ${lane.cta}`;
 var THREAD = (lane) => {
@@ -1513,7 +1515,16 @@ function branches(lanes, step2, key, label, depth) {
   return [...groups].flatMap(([own, members]) => {
     const path = key ? `${key}/${own}` : own;
     const words = [label, STEPS2[step2].words(members[0])].filter(Boolean).join(" · ");
-    if (step2 === STEPS2.length - 1) return [{ key: path, label: words, children: [], lanes: members, depth }];
+    if (step2 === STEPS2.length - 1)
+      return [
+        {
+          key: path,
+          label: groups.size === 1 && label && own === "lanemain" ? label : words,
+          children: [],
+          lanes: members,
+          depth
+        }
+      ];
     const alone = new Set(members.map(STEPS2[step2 + 1].key)).size === 1;
     if (alone) return branches(members, step2 + 1, path, words, depth);
     return [
@@ -1654,7 +1665,7 @@ var Picture = class {
     this.grid(frame, theme);
     context.save();
     clip(context, left, top, width - left, height - top);
-    const notes = new Collected(px(20));
+    const notes = new Collected(px(13));
     this.bars(shown, frame, notes);
     this.torn(notes, theme, ratio);
     this.points(notes, theme, ratio);
@@ -1797,9 +1808,10 @@ var Picture = class {
       }
     };
     for (const { i, from, to, top, height } of notes.bars) {
-      const begin = Math.max(from, left) + pad;
-      const room = Math.min(to, right) - begin - pad + ratio;
-      if (room < 8 * ratio) continue;
+      const inset = to - from < 6 * pad ? pad / 2 : pad;
+      const begin = Math.max(from, left) + inset;
+      const room = Math.min(to, right) - begin - inset + ratio;
+      if (room < 7 * ratio) continue;
       write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
     }
     for (let n = 0; n < notes.points.length; n++) {
@@ -2159,7 +2171,7 @@ var Overlay = class {
     context.beginPath();
     context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
     context.clip();
-    if (scene.state.arrows !== "none") this.arrows(shown, frame, theme);
+    if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
     context.restore();
@@ -2357,8 +2369,8 @@ function neighbour(events, i, step2) {
   for (let row = lane.row; row < lane.row + lane.rows; row++) {
     const from = events.rowStart[row];
     const to = events.rowStart[row + 1];
-    let n = row === events.rowOf(i) ? i + step2 : step2 > 0 ? upperBound(events.start, events.start[i], from, to) : -1;
-    if (n < 0) n = upperBound(events.start, events.start[i], from, to) - 1;
+    const at = events.start[i];
+    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
     while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
     if (n < from || n >= to) continue;
     if (best === i || follows(events, n, best, step2)) best = n;
@@ -2657,7 +2669,7 @@ var Scene = class {
     this.span = this.axis.fit(span);
     const origin = Number(this.axis.origin);
     this.state = { ...this.state, span: [this.span.from + origin, this.span.to + origin] };
-    this.tell("frame", "state");
+    this.tell("frame", "moved");
   }
   zoom(factor, share = 0.5) {
     this.look(this.axis.zoom(this.span, factor, share));
@@ -2670,7 +2682,7 @@ var Scene = class {
   showAll() {
     this.span = this.axis.all;
     this.state = { ...this.state, span: null };
-    this.tell("frame", "state");
+    this.tell("frame", "moved");
   }
   /** The brushed area, else the focused event, else the selected ones, else everything. */
   showSelection() {
@@ -2694,7 +2706,7 @@ var Scene = class {
     const scroll = Math.round(Math.min(Math.max(top, 0), most));
     if (scroll === this.state.scroll) return;
     this.state = { ...this.state, scroll };
-    this.tell("frame", "state");
+    this.tell("frame", "moved");
   }
   /** Change what the reader has done to the lanes. */
   arrange(lanes) {
@@ -2978,7 +2990,7 @@ var STYLE = `
 .tlt[data-theme=dark] { --tlt-ground: #16191d; }
 .tlt *, .tlt *::before { box-sizing: border-box; }
 .tlt[hidden], .tlt [hidden] { display: none !important; }
-.tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 6px; padding: 6px 8px; }
+.tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 5px; padding: 6px 8px; }
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   max-width: 26em; }
 .tlt-count { color: var(--tlt-soft); white-space: nowrap; }
@@ -2986,7 +2998,7 @@ var STYLE = `
   font-size: 11px; white-space: nowrap; }
 .tlt-grow { flex: 1 1 0; min-width: 0; }
 .tlt button, .tlt select, .tlt input { font: inherit; color: inherit; background: transparent; margin: 0;
-  border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 7px; }
+  border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 6px; font-size: 11.5px; }
 .tlt select option { background: var(--tlt-ground); color: var(--tlt-ink); }
 .tlt button { cursor: pointer; min-width: 24px; }
 .tlt button:hover, .tlt select:hover { background: var(--tlt-head); }
@@ -2996,7 +3008,7 @@ var STYLE = `
 .tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
 .tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
 .tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
-.tlt input[type=search] { width: 15em; min-width: 6em; }
+.tlt input[type=search] { width: 11em; min-width: 6em; }
 .tlt :focus { outline: none; }
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
@@ -3074,7 +3086,7 @@ function onThemeChange(changed, signal) {
 }
 
 // src/view.ts
-var USUAL_HEIGHT = [110, 460];
+var USUAL_HEIGHT = [110, 560];
 var LEAST_GUTTER = 64;
 var MOST_GUTTER = 230;
 var SCROLLBAR = 14;
@@ -3194,6 +3206,7 @@ var View = class {
       this.legend.show();
       this.soon();
     });
+    scene.on("moved", () => this.soon());
     scene.on("message", () => {
       this.note.textContent = scene.message;
       this.note.hidden = !scene.message;
