@@ -123,7 +123,7 @@ def encode(trace: TraceLike, *, title: str | None = None) -> Wire:
         columns.integers(f"lane_{key}", lanes[key].to_numpy(np.int64))
     for key, coded in (("group", groups), ("role", roles), ("lane", lane_names)):
         columns.integers(f"lane_{key}", coded[0])
-    columns.integers("lane_cta_cycles", _cta_cycles(trace, lanes))
+    columns.floats("lane_cta_cycles", _cta_cycles(trace, lanes))
     offset, rate = _clock(events, origin)
     aligned = bool(np.isfinite(rate).all()) and len(rate) > 0
     if aligned:
@@ -206,12 +206,12 @@ def _payloads(columns: _Columns, events: pd.DataFrame, order: Ints) -> None:
     columns.integers("change_high", (same >> np.uint64(32)).astype(np.int64))
 
 
-def _cta_cycles(trace: TraceLike, lanes: pd.DataFrame) -> Ints:
+def _cta_cycles(trace: TraceLike, lanes: pd.DataFrame) -> npt.NDArray[np.float64]:
     """The duration of every lane's CTA, in cycles; where it is not known, to the end of its last event."""
     known = trace.events.groupby("cta", sort=False)["end"].max()
     if {"cta", "duration"} <= set(trace.ctas) and len(trace.ctas):
         known = trace.ctas.drop_duplicates("cta").set_index("cta")["duration"].combine_first(known)
-    return np.asarray(known.reindex(lanes["cta"]).to_numpy(np.float64), np.float64).astype(np.int64)
+    return np.asarray(known.reindex(lanes["cta"]).to_numpy(np.float64), np.float64)
 
 
 def _clock(events: pd.DataFrame, origin: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
