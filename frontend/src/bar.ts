@@ -216,7 +216,7 @@ export class Legend {
 }
 
 function button(text: string, title: string): HTMLButtonElement {
-  return h("button", { type: "button", title, "aria-label": text.length < 2 ? title : text }, text);
+  return h("button", { type: "button", title, "aria-label": text.length < 2 && title }, text);
 }
 
 function press(element: HTMLElement, pressed: boolean): void {

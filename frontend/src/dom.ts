@@ -16,3 +16,17 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   element.append(...children.filter((child) => child !== null));
   return element;
 }
+
+/** Put text on the clipboard; pages without https have the old way only. */
+export async function copyText(text: string, near: HTMLElement): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const focused = document.activeElement as HTMLElement | null;
+  const area = h("textarea", { class: "tlt-sr", "aria-hidden": "true" });
+  area.value = text;
+  near.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  focused?.focus();
+  if (!done) throw new Error("not allowed");
+}

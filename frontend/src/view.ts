@@ -2,7 +2,7 @@
 
 import { Spoken } from "./access";
 import { Bar, Legend } from "./bar";
-import { h } from "./dom";
+import { copyText, h } from "./dom";
 import { Events } from "./events";
 import { asText, factsOf } from "./facts";
 import { help } from "./help";
@@ -73,6 +73,7 @@ export class View {
   private menu: HTMLElement | null = null;
   private helping: HTMLElement | null = null;
   private asked = 0;
+  private barAt = 0;
   private stale = { frame: true, map: true };
   private later = 0;
   private hinting = 0;
@@ -157,7 +158,11 @@ export class View {
     stage.addEventListener("pointerdown", (event) => {
       if (!this.menu?.contains(event.target as Node)) this.closeMenu();
     }, { signal }); // biome-ignore format: short
-    this.scroll.addEventListener("scroll", () => scene.scrollTo(this.scroll.scrollTop), { signal, passive: true });
+    // The scrollbar's own answer to being set must not undo what came after.
+    const scrolled = () => {
+      if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
+    };
+    this.scroll.addEventListener("scroll", scrolled, { signal, passive: true });
     onThemeChange(() => this.retheme(), signal);
     const sizes = new ResizeObserver(() => this.redraw());
     sizes.observe(stage);
@@ -234,6 +239,7 @@ export class View {
       this.scroll.style.top = `${AXIS + scene.rows.pinnedHeight}px`;
       this.spacer.style.height = `${scene.rows.height}px`;
       if (Math.abs(this.scroll.scrollTop - scene.state.scroll) > 1) this.scroll.scrollTop = scene.state.scroll;
+      this.barAt = this.scroll.scrollTop;
     }
     for (const canvas of [this.base, this.over]) {
       const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -399,7 +405,7 @@ export class View {
     if (selected) parts.push(this.panel.asText());
     const text = parts.join("\n\n");
     if (!text) return;
-    navigator.clipboard?.writeText(text).catch(() => this.scene.say("this page may not write to the clipboard"));
+    copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
   }
 
   // Python's end

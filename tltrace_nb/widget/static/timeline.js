@@ -11,6 +11,18 @@ function h(tag, attributes = {}, ...children) {
   element.append(...children.filter((child) => child !== null));
   return element;
 }
+async function copyText(text, near) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const focused = document.activeElement;
+  const area = h("textarea", { class: "tlt-sr", "aria-hidden": "true" });
+  area.value = text;
+  near.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  focused?.focus();
+  if (!done) throw new Error("not allowed");
+}
 
 // src/stack.ts
 var MOST_ROWS = 48;
@@ -1181,7 +1193,7 @@ var Legend = class {
   }
 };
 function button(text, title) {
-  return h("button", { type: "button", title, "aria-label": text.length < 2 ? title : text }, text);
+  return h("button", { type: "button", title, "aria-label": text.length < 2 && title }, text);
 }
 function press(element, pressed) {
   element.setAttribute("aria-pressed", String(pressed));
@@ -3183,6 +3195,7 @@ var View = class {
   menu = null;
   helping = null;
   asked = 0;
+  barAt = 0;
   stale = { frame: true, map: true };
   later = 0;
   hinting = 0;
@@ -3216,7 +3229,10 @@ var View = class {
     stage.addEventListener("pointerdown", (event) => {
       if (!this.menu?.contains(event.target)) this.closeMenu();
     }, { signal });
-    this.scroll.addEventListener("scroll", () => scene.scrollTo(this.scroll.scrollTop), { signal, passive: true });
+    const scrolled = () => {
+      if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
+    };
+    this.scroll.addEventListener("scroll", scrolled, { signal, passive: true });
     onThemeChange(() => this.retheme(), signal);
     const sizes = new ResizeObserver(() => this.redraw());
     sizes.observe(stage);
@@ -3286,6 +3302,7 @@ var View = class {
       this.scroll.style.top = `${AXIS + scene.rows.pinnedHeight}px`;
       this.spacer.style.height = `${scene.rows.height}px`;
       if (Math.abs(this.scroll.scrollTop - scene.state.scroll) > 1) this.scroll.scrollTop = scene.state.scroll;
+      this.barAt = this.scroll.scrollTop;
     }
     for (const canvas of [this.base, this.over]) {
       const [w, h2] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -3437,7 +3454,7 @@ var View = class {
     if (selected) parts.push(this.panel.asText());
     const text = parts.join("\n\n");
     if (!text) return;
-    navigator.clipboard?.writeText(text).catch(() => this.scene.say("this page may not write to the clipboard"));
+    copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
   }
   // Python's end
   soon() {
