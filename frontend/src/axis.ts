@@ -20,6 +20,7 @@ export interface Line {
 const SAME: Line = { offset: 0, rate: 1 };
 /** The least that a view shows, in units of the axis. */
 const LEAST = 8;
+const FAR = 2 ** 40;
 
 export class Axis {
   readonly whole: Span;
@@ -30,12 +31,20 @@ export class Axis {
     private readonly events: Events,
     readonly unit: Unit,
   ) {
-    this.origin = unit === "cycles" ? events.origin : 0n;
-    this.whole = unit === "cycles" ? { from: 0, to: events.cycles } : extentNs(events);
+    if (unit === "cycles") {
+      this.origin = events.origin;
+      this.whole = { from: 0, to: events.cycles };
+    } else {
+      // Nanoseconds are counted from the first event where they are so many that a double has no digits left for it.
+      const { from, to } = extentNs(events);
+      const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
+      this.origin = BigInt(base);
+      this.whole = { from: from - base, to: to - base };
+    }
   }
 
   line(lane: Lane): Line {
-    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset, rate: lane.nsRate };
+    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
   }
 
   startOf(i: number): number {
@@ -80,7 +89,7 @@ export class Axis {
     if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
     const [size, name] = step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
     const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step / size) - 1e-9)));
-    return `${number(value / size, digits)} ${name}`;
+    return `${number((Number(this.origin) + value) / size, digits)} ${name}`;
   }
 }
 
@@ -111,6 +120,8 @@ export function tickStep(span: Span, most: number, whole: boolean): number {
 export function ticks(span: Span, step: number, origin: bigint): number[] {
   const shift = Number(origin % BigInt(Math.max(1, Math.round(step))));
   const found: number[] = [];
-  for (let n = Math.ceil((span.from + shift) / step); n * step - shift <= span.to; n++) found.push(n * step - shift);
+  const first = Math.ceil((span.from + shift) / step);
+  const last = Math.floor((span.to + shift) / step);
+  for (let n = 0; n <= last - first; n++) found.push((first + n) * step - shift);
   return found;
 }

@@ -27,12 +27,12 @@ export function showError(element: HTMLElement, error: Error): void {
 }
 
 async function unpack(base64: string): Promise<Uint8Array> {
-  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack gzip; a newer one can");
   return inflate(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)));
 }
 
 /** The bytes of a gzip. */
 export async function inflate(packed: Uint8Array): Promise<Uint8Array> {
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack gzip; a newer one can");
   const stream = new Blob([packed as BlobPart]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

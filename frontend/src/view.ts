@@ -77,7 +77,9 @@ export class View {
   private stale = { frame: true, map: true };
   private later = 0;
   private hinting = 0;
+  /** While Python's wishes are carried out: they are not told back. */
   private quiet = false;
+  private changed = false;
 
   constructor(
     host: HTMLElement,
@@ -127,6 +129,7 @@ export class View {
     this.minimap.listen(() => this.frame.gutter, signal);
     this.listen(signal);
     this.retheme();
+    this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
   }
 
   private listen(signal: AbortSignal): void {
@@ -410,11 +413,14 @@ export class View {
 
   // Python's end
 
+  /** After a moment without further change, list what is in view and tell how the view was changed. */
   private soon(): void {
     clearTimeout(this.later);
+    this.changed ||= !this.quiet;
     this.later = window.setTimeout(() => {
       this.spoken.list();
-      if (!this.quiet) this.options.onView?.(save(this.scene.state));
+      if (this.changed) this.options.onView?.(save(this.scene.state));
+      this.changed = false;
     }, LATER_MS);
   }
 

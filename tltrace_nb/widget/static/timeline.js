@@ -1413,12 +1413,20 @@ function arrow(context, from, to, ratio) {
 // src/axis.ts
 var SAME = { offset: 0, rate: 1 };
 var LEAST = 8;
+var FAR = 2 ** 40;
 var Axis = class {
   constructor(events, unit) {
     this.events = events;
     this.unit = unit;
-    this.origin = unit === "cycles" ? events.origin : 0n;
-    this.whole = unit === "cycles" ? { from: 0, to: events.cycles } : extentNs(events);
+    if (unit === "cycles") {
+      this.origin = events.origin;
+      this.whole = { from: 0, to: events.cycles };
+    } else {
+      const { from, to } = extentNs(events);
+      const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
+      this.origin = BigInt(base);
+      this.whole = { from: from - base, to: to - base };
+    }
   }
   events;
   unit;
@@ -1426,7 +1434,7 @@ var Axis = class {
   /** What stands before the axis's own zero, for labels. */
   origin;
   line(lane) {
-    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset, rate: lane.nsRate };
+    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
   }
   startOf(i) {
     const { offset, rate } = this.line(this.events.laneOf(i));
@@ -1465,7 +1473,7 @@ var Axis = class {
     if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
     const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
     const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
-    return `${number(value / size, digits)} ${name2}`;
+    return `${number((Number(this.origin) + value) / size, digits)} ${name2}`;
   }
 };
 function extentNs(events) {
@@ -1490,7 +1498,9 @@ function tickStep(span, most, whole) {
 function ticks(span, step2, origin) {
   const shift = Number(origin % BigInt(Math.max(1, Math.round(step2))));
   const found = [];
-  for (let n = Math.ceil((span.from + shift) / step2); n * step2 - shift <= span.to; n++) found.push(n * step2 - shift);
+  const first = Math.ceil((span.from + shift) / step2);
+  const last = Math.floor((span.to + shift) / step2);
+  for (let n = 0; n <= last - first; n++) found.push((first + n) * step2 - shift);
   return found;
 }
 
@@ -3160,6 +3170,7 @@ var View = class {
     this.minimap.listen(() => this.frame.gutter, signal);
     this.listen(signal);
     this.retheme();
+    this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
   }
   options;
   scene;
@@ -3199,7 +3210,9 @@ var View = class {
   stale = { frame: true, map: true };
   later = 0;
   hinting = 0;
+  /** While Python's wishes are carried out: they are not told back. */
   quiet = false;
+  changed = false;
   listen(signal) {
     const { scene, stage } = this;
     scene.on("frame", () => this.redraw());
@@ -3457,11 +3470,14 @@ var View = class {
     copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
   }
   // Python's end
+  /** After a moment without further change, list what is in view and tell how the view was changed. */
   soon() {
     clearTimeout(this.later);
+    this.changed ||= !this.quiet;
     this.later = window.setTimeout(() => {
       this.spoken.list();
-      if (!this.quiet) this.options.onView?.(save(this.scene.state));
+      if (this.changed) this.options.onView?.(save(this.scene.state));
+      this.changed = false;
     }, LATER_MS);
   }
   /** Take over a saved view; it is not told back. */
@@ -3511,10 +3527,10 @@ function showError(element, error) {
   element.append(h("div", { class: "tlt-error", role: "alert" }, `The timeline cannot be shown: ${error.message}`));
 }
 async function unpack(base64) {
-  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack gzip; a newer one can");
   return inflate(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)));
 }
 async function inflate(packed) {
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack gzip; a newer one can");
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
