@@ -108,7 +108,7 @@ function hideStill(el: HTMLElement, still: string, signal: AbortSignal): void {
   const root = el.getRootNode();
   const home = root instanceof ShadowRoot ? root : document.head;
   const rule = document.createElement("style");
-  rule.textContent = `.${still}, .jp-OutputArea-child:has(> .jp-OutputArea-output .${still}) { display: none !important; }`;
+  rule.textContent = `.${still}, .jp-OutputArea-child:has(> .jp-OutputArea-output > .${still}) { display: none !important; }`;
   home.append(rule);
   signal.addEventListener("abort", () => rule.remove());
 }

@@ -91,9 +91,11 @@ def test_controls_have_names_and_roles(tab: Tab) -> None:
 
 def test_nothing_moves_by_itself(tab: Tab) -> None:
     tab.open(pipeline())
-    style = tab.do("() => [...document.querySelectorAll('.tlt, .tlt *')].map((e) => getComputedStyle(e))"
-                   ".filter((s) => s.animationName !== 'none' || parseFloat(s.transitionDuration) > 0).length")  # fmt: skip
-    assert style == 0
+    moving = tab.do(
+        "() => [...document.querySelectorAll('.tlt, .tlt *')].map((e) => getComputedStyle(e))"
+        ".filter((s) => s.animationName !== 'none' || parseFloat(s.transitionDuration) > 0).length"
+    )
+    assert moving == 0
 
 
 # Themes
@@ -146,7 +148,9 @@ def test_words_are_readable_on_the_ground(tab: Tab, theme: str) -> None:
 
 
 def test_names_are_never_markup_and_never_break_the_layout(tab: Tab) -> None:
-    rows = [span(name, 100 * i, 100 * i + 90, lane=name, group=name, role=name, source=name) for i, name in enumerate(NASTY)]
+    rows = [
+        span(name, 100 * i, 100 * i + 90, lane=name, group=name, role=name, source=name) for i, name in enumerate(NASTY)
+    ]
     tab.open(make_trace(rows, kernel=NASTY[0], losses=[{"lost": 3, "group": NASTY[0]}]), view={"unit": "cycles"})
     for id in range(len(rows)):
         tab.hover(id)

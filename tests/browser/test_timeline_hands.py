@@ -377,7 +377,7 @@ def test_c_colours_by_something_else(tab: Tab, by: str) -> None:
     assert tab.page.get_by_label("Colour by").input_value() == by
     order = {
         "payload": "[...events.code].map((code, i) => [events.payloadOf(i), code]).filter(([p]) => p !== undefined)",
-        "duration": "[...events.code].map((code, i) => [events.duration[i], code]).filter((_, i) => !events.isInstant(i))",
+        "duration": "[...events.code].map((c, i) => [events.duration[i], c]).filter((_, i) => !events.isInstant(i))",
     }
     if by in order:
         pairs = sorted(map(tuple, tab.scene(order[by])))

@@ -12,6 +12,10 @@ from tltrace_nb.widget.wire import encode
 
 pytestmark = pytest.mark.browser
 DRAWN = ".tlt[data-drawn]"
+SELECT = """(runs) => {
+  model.state.selected = new DataView(Uint8Array.from(runs).buffer);
+  model.tell("change:selected");
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +73,7 @@ def test_a_brush_is_written_to_the_model_as_runs_of_ids(tab: Tab, trace: FakeTra
 def test_a_selection_from_python_is_shown_and_not_told_back(tab: Tab, trace: FakeTrace) -> None:
     render(tab, trace)
     runs = list(to_runs([3, 4, 5]))
-    tab.do(
-        f"() => {{ model.state.selected = new DataView(Uint8Array.from({runs}).buffer); model.tell('change:selected'); }}"
-    )
+    tab.do(SELECT, runs)
     assert tab.page.locator(".tlt-panel h3").inner_text() == "3 events selected"
     tab.page.wait_for_timeout(400)
     assert tab.do("() => model.saved") == 0
@@ -161,7 +163,8 @@ def test_a_view_moved_and_resized_is_drawn_again(tab: Tab, trace: FakeTrace) -> 
     tab.do("() => { const el = document.getElementById('home'); el.remove(); document.body.append(el); }")
     ink = (
         "(() => { const c = document.querySelector('.tlt-stage canvas');"
-        " return new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size; })()"
+        " const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);"
+        " return new Set(new Uint32Array(data.buffer)).size; })()"
     )
     tab.page.wait_for_function(f"{ink} > 20")
 
@@ -186,7 +189,5 @@ def test_two_views_of_one_model_follow_each_other(tab: Tab, trace: FakeTrace) ->
     )
     tab.page.wait_for_function(f"document.querySelectorAll('{DRAWN}').length === 2")
     runs = list(to_runs([3, 4]))
-    tab.do(
-        f"() => {{ model.state.selected = new DataView(Uint8Array.from({runs}).buffer); model.tell('change:selected'); }}"
-    )
+    tab.do(SELECT, runs)
     assert tab.page.locator(".tlt-panel h3").all_inner_texts() == ["2 events selected"] * 2

@@ -72,7 +72,7 @@ def test_every_event_is_seen_in_its_colour_and_nothing_else_is(
     if events.empty:
         return
     seen = drawn(tab, trace, *part)
-    ground = {int("%02x%02x%02x" % tuple(seen["ground"]), 16), int(seen["band"][1:], 16)}
+    ground = {int(bytes(seen["ground"]).hex(), 16), int(seen["band"][1:], 16)}
     colors = {name: int(color[1:], 16) for name, color in name_colors(events["name"].unique()).items()}
     origin, scale = events["start"].min(), seen["width"] / (seen["to"] - seen["from"])
     for key, lane in lanes_of(events).items():
@@ -151,7 +151,7 @@ def test_a_cycle_is_a_cycle_however_late(tab: Tab, offset: int) -> None:
 
 
 def test_no_event_hides_among_a_million_shorter_ones(tab: Tab) -> None:
-    """One event of another name among 60,000 that share its pixels is found by zooming, and the pixels are not empty."""
+    """One of another name among 60,000 that share its pixels is found by zooming, and no pixel is empty."""
     rows = [span("load", 20 * i, 20 * i + 15) for i in range(60_000)]
     rows[31_234] = span("mma", 20 * 31_234, 20 * 31_234 + 15)
     trace = make_trace(rows)

@@ -1,4 +1,4 @@
-"""A tab with the timeline's front end and without a notebook: mounted as a page does it, or behind a mock of a model."""
+"""A tab with the timeline's front end but no notebook: mounted as a page does it, or behind a mock of a model."""
 
 from __future__ import annotations
 
@@ -32,9 +32,14 @@ window.model_of = (state, answer) => ({
   get(key) { return this.state[key]; },
   set(key, value) { this.state[key] = value; },
   save_changes() { this.saved++; },
-  send(content) { this.sent.push(content); if (answer) setTimeout(() => this.tell("msg:custom", answer[0], answer[1])); },
+  send(content) {
+    this.sent.push(content);
+    if (answer) setTimeout(() => this.tell("msg:custom", answer[0], answer[1]));
+  },
   on(event, handler) { this.listeners.set(event, [...(this.listeners.get(event) ?? []), handler]); },
-  off(event, handler) { this.listeners.set(event, (this.listeners.get(event) ?? []).filter((each) => each !== handler)); },
+  off(event, handler) {
+    this.listeners.set(event, (this.listeners.get(event) ?? []).filter((each) => each !== handler));
+  },
   tell(event, ...values) { for (const handler of this.listeners.get(event) ?? []) handler(...values); },
   get count() { return [...this.listeners.values()].reduce((sum, each) => sum + each.length, 0); },
 });
@@ -117,7 +122,9 @@ class Tab:
 
     def selected(self) -> list[int]:
         """Positions in the frame of what is selected."""
-        found: list[int] = self.scene("scene.selected ? [...scene.selected].map((i) => events.id[i]).sort((a, b) => a - b) : []")
+        found: list[int] = self.scene(
+            "scene.selected ? [...scene.selected].map((i) => events.id[i]).sort((a, b) => a - b) : []"
+        )
         return found
 
 
@@ -146,5 +153,6 @@ WHERE = """(id) => {
   const { width, gutter } = view.frame;
   const share = ((axis.startOf(i) + axis.endOf(i)) / 2 - scene.span.from) / (scene.span.to - scene.span.from);
   const y = 26 + scene.rows.pinnedHeight + strip.top - scene.state.scroll;
-  return [box.left + gutter + share * (width - gutter), box.top + y + (strip.kind === "lane" ? 2 + (row - lane.row + 0.5) * 18 : 10)];
+  const middle = strip.kind === "lane" ? 2 + (row - lane.row + 0.5) * 18 : 10;
+  return [box.left + gutter + share * (width - gutter), box.top + y + middle];
 }"""

@@ -22,7 +22,7 @@ def notebook() -> Any:
 
 def shown(trace: FakeTrace) -> list[dict[str, Any]]:
     with capture_output() as captured:
-        assert show(trace) is None  # type: ignore[func-returns-value]
+        assert show(trace, renderer="plotly") is None  # type: ignore[func-returns-value]
     return [output.data for output in captured.outputs]
 
 
