@@ -80,9 +80,13 @@ export class Bar {
       scene.events.flowSrc.length ? this.arrows : null,
       scene.units.length > 1 ? this.unit : null,
       h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools),
-      scene.roots.some((node) => node.children.length) ? this.folded : null,
-      all,
-      help,
+      h(
+        "span",
+        { class: "tlt-group" },
+        scene.roots.some((node) => node.children.length) ? this.folded : null,
+        all,
+        help,
+      ),
     );
     const on = (element: HTMLElement, type: string, act: (event: Event) => void) =>
       element.addEventListener(type, act, { signal });

@@ -3,7 +3,7 @@
 import { arrow } from "./arrow";
 import { type Span, tickStep, ticks } from "./axis";
 import { css } from "./color";
-import { lowerBound } from "./events";
+import { type Events, lowerBound } from "./events";
 import { fitted, Ruler, type Texts } from "./label";
 import type { Notes } from "./raster";
 import type { Scene } from "./scene";
@@ -78,7 +78,7 @@ export class Picture {
     this.grid(frame, theme);
     context.save();
     clip(context, left, top, width - left, height - top);
-    const notes = new Collected(px(13));
+    const notes = new Collected(px(13), scene.events);
     this.bars(shown, frame, notes);
     this.torn(notes, theme, ratio);
     this.points(notes, theme, ratio);
@@ -149,7 +149,7 @@ export class Picture {
         const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
         const scale = (width * rate) / (scene.span.to - scene.span.from);
         const cycle = (scene.span.from - offset) / rate;
-        notes.at(left, top, height, rows.length > 1);
+        notes.at(left, top, height, rows.length > 1, row, scale);
         this.looked += scene.raster.paint(line, row, { cycle, scale, width }, scene.paint.inks, notes);
       }
     });
@@ -193,8 +193,8 @@ export class Picture {
 
   private points(notes: Collected, theme: Theme, ratio: number): void {
     const { context, scene } = this;
-    const size = 4.5 * ratio;
-    for (const { i, from, top, height } of notes.points) {
+    for (const { i, from, top, height, room } of notes.points) {
+      const size = Math.min(Math.max(room, 2 * ratio), 4.5 * ratio);
       const [x, y] = [from + 0.5, top + height / 2];
       context.fillStyle = css(scene.paint.colorOf(i));
       context.strokeStyle = theme.ink;
@@ -237,11 +237,9 @@ export class Picture {
       if (room < 7 * ratio) continue;
       write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
     }
-    for (let n = 0; n < notes.points.length; n++) {
-      const { i, from, top, height, y } = notes.points[n];
-      const next = notes.points[n + 1];
-      const limit = Math.min(next && next.y === y ? next.from - 6 * ratio : right, notes.nextBar(y, from));
+    for (const { i, from, top, height, room } of notes.points) {
       const begin = from + 8 * ratio;
+      const limit = Math.min(from + room - 2 * ratio, right);
       if (limit - begin > 10 * ratio) write(i, begin, limit - begin, top + height / 2 + ratio / 2, theme.ink);
     }
   }
@@ -383,7 +381,8 @@ interface Noted {
   readonly to: number;
   readonly top: number;
   readonly height: number;
-  readonly y: number;
+  /** Pixels to the next event on the row. */
+  readonly room: number;
 }
 
 /** Bars and points of a frame, with where they are. */
@@ -394,11 +393,17 @@ class Collected implements Notes {
   private top = 0;
   private height = 0;
   private summary = false;
+  private row = 0;
+  private scale = 1;
 
-  constructor(readonly least: number) {}
+  constructor(
+    readonly least: number,
+    private readonly events: Events,
+  ) {}
 
-  at(left: number, top: number, height: number, summary: boolean): void {
-    [this.left, this.top, this.height, this.summary] = [left, top, height, summary];
+  /** What follows is of this row, `scale` pixels a cycle, drawn here. */
+  at(left: number, top: number, height: number, summary: boolean, row: number, scale: number): void {
+    [this.left, this.top, this.height, this.summary, this.row, this.scale] = [left, top, height, summary, row, scale];
   }
 
   bar(i: number, from: number, to: number): void {
@@ -409,15 +414,11 @@ class Collected implements Notes {
     if (!this.summary && this.points.length < MOST_LABELS) this.points.push(this.noted(i, at, at + 1));
   }
 
-  /** Where the first bar after `x` on the row at `y` begins. */
-  nextBar(y: number, x: number): number {
-    let next = Number.POSITIVE_INFINITY;
-    for (const bar of this.bars) if (bar.y === y && bar.to > x) next = Math.min(next, bar.from);
-    return next;
-  }
-
   private noted(i: number, from: number, to: number): Noted {
-    return { i, from: from + this.left, to: to + this.left, top: this.top, height: this.height, y: this.top };
+    const { events, left, top, height } = this;
+    const last = i + 1 >= events.rowStart[this.row + 1];
+    const room = last ? Number.POSITIVE_INFINITY : (events.start[i + 1] - events.start[i]) * this.scale;
+    return { i, from: from + left, to: to + left, top, height, room };
   }
 }
 

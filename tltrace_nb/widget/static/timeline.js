@@ -1054,9 +1054,13 @@ var Bar = class {
       scene.events.flowSrc.length ? this.arrows : null,
       scene.units.length > 1 ? this.unit : null,
       h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools),
-      scene.roots.some((node) => node.children.length) ? this.folded : null,
-      all,
-      help2
+      h(
+        "span",
+        { class: "tlt-group" },
+        scene.roots.some((node) => node.children.length) ? this.folded : null,
+        all,
+        help2
+      )
     );
     const on = (element, type, act) => element.addEventListener(type, act, { signal });
     on(this.search, "input", () => scene.set({ query: this.search.value }));
@@ -1687,7 +1691,7 @@ var Picture = class {
     this.grid(frame, theme);
     context.save();
     clip(context, left, top, width - left, height - top);
-    const notes = new Collected(px(13));
+    const notes = new Collected(px(13), scene.events);
     this.bars(shown, frame, notes);
     this.torn(notes, theme, ratio);
     this.points(notes, theme, ratio);
@@ -1752,7 +1756,7 @@ var Picture = class {
         const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
         const scale2 = width * rate / (scene.span.to - scene.span.from);
         const cycle = (scene.span.from - offset) / rate;
-        notes.at(left, top, height, rows.length > 1);
+        notes.at(left, top, height, rows.length > 1, row, scale2);
         this.looked += scene.raster.paint(line, row, { cycle, scale: scale2, width }, scene.paint.inks, notes);
       }
     });
@@ -1793,8 +1797,8 @@ var Picture = class {
   }
   points(notes, theme, ratio) {
     const { context, scene } = this;
-    const size = 4.5 * ratio;
-    for (const { i, from, top, height } of notes.points) {
+    for (const { i, from, top, height, room } of notes.points) {
+      const size = Math.min(Math.max(room, 2 * ratio), 4.5 * ratio);
       const [x, y] = [from + 0.5, top + height / 2];
       context.fillStyle = css(scene.paint.colorOf(i));
       context.strokeStyle = theme.ink;
@@ -1836,11 +1840,9 @@ var Picture = class {
       if (room < 7 * ratio) continue;
       write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
     }
-    for (let n = 0; n < notes.points.length; n++) {
-      const { i, from, top, height, y } = notes.points[n];
-      const next = notes.points[n + 1];
-      const limit = Math.min(next && next.y === y ? next.from - 6 * ratio : right, notes.nextBar(y, from));
+    for (const { i, from, top, height, room } of notes.points) {
       const begin = from + 8 * ratio;
+      const limit = Math.min(from + room - 2 * ratio, right);
       if (limit - begin > 10 * ratio) write(i, begin, limit - begin, top + height / 2 + ratio / 2, theme.ink);
     }
   }
@@ -1960,18 +1962,23 @@ var Places = class {
   }
 };
 var Collected = class {
-  constructor(least) {
+  constructor(least, events) {
     this.least = least;
+    this.events = events;
   }
   least;
+  events;
   bars = [];
   points = [];
   left = 0;
   top = 0;
   height = 0;
   summary = false;
-  at(left, top, height, summary) {
-    [this.left, this.top, this.height, this.summary] = [left, top, height, summary];
+  row = 0;
+  scale = 1;
+  /** What follows is of this row, `scale` pixels a cycle, drawn here. */
+  at(left, top, height, summary, row, scale2) {
+    [this.left, this.top, this.height, this.summary, this.row, this.scale] = [left, top, height, summary, row, scale2];
   }
   bar(i, from, to) {
     if (!this.summary && this.bars.length < MOST_LABELS) this.bars.push(this.noted(i, from, to));
@@ -1979,14 +1986,11 @@ var Collected = class {
   point(i, at) {
     if (!this.summary && this.points.length < MOST_LABELS) this.points.push(this.noted(i, at, at + 1));
   }
-  /** Where the first bar after `x` on the row at `y` begins. */
-  nextBar(y, x) {
-    let next = Number.POSITIVE_INFINITY;
-    for (const bar of this.bars) if (bar.y === y && bar.to > x) next = Math.min(next, bar.from);
-    return next;
-  }
   noted(i, from, to) {
-    return { i, from: from + this.left, to: to + this.left, top: this.top, height: this.height, y: this.top };
+    const { events, left, top, height } = this;
+    const last = i + 1 >= events.rowStart[this.row + 1];
+    const room = last ? Number.POSITIVE_INFINITY : (events.start[i + 1] - events.start[i]) * this.scale;
+    return { i, from: from + left, to: to + left, top, height, room };
   }
 };
 function context2d(canvas) {
@@ -3030,7 +3034,7 @@ var STYLE = `
 .tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
 .tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
 .tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
-.tlt input[type=search] { width: 11em; min-width: 6em; }
+.tlt input[type=search] { width: 9.5em; min-width: 6em; }
 .tlt :focus { outline: none; }
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
