@@ -33,20 +33,24 @@ const PATIENCE_MS = 60_000;
 async function render({ model, el }: { model: Model; el: HTMLElement }): Promise<() => void> {
   const ending = new AbortController();
   const { signal } = ending;
-  hideStill(el, model.get("still"), signal);
+  const still = new Still(el, model.get("still"));
+  signal.addEventListener("abort", () => still.show());
   const listen = (event: string, handler: (...values: never[]) => void) => {
     model.on(event, handler);
     signal.addEventListener("abort", () => model.off(event, handler));
   };
   const open = async () => {
     let bytes: Uint8Array;
+    if (model.get("columns").byteLength) still.hide();
     try {
       bytes = await columnsOf(model, signal);
     } catch (error) {
       if (!signal.aborted) showError(el, error as Error);
+      still.show();
       return;
     }
     if (signal.aborted) return;
+    still.hide();
     const header: Header = JSON.parse(model.get("header"));
     const view = await mount(
       el,
@@ -73,7 +77,10 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
     select();
   };
   // The first paint must not wait for the caller, nor an error be lost in it.
-  open().catch((error) => console.error(error));
+  open().catch((error) => {
+    still.show();
+    console.error(error);
+  });
   return () => ending.abort();
 }
 
@@ -102,15 +109,27 @@ async function columnsOf(model: Model, signal: AbortSignal): Promise<Uint8Array>
   });
 }
 
-/** While there is a view, the picture that stands for it where nothing runs is not needed. */
-function hideStill(el: HTMLElement, still: string, signal: AbortSignal): void {
-  if (!/^[\w-]+$/.test(still)) return;
-  const root = el.getRootNode();
-  const home = root instanceof ShadowRoot ? root : document.head;
-  const rule = document.createElement("style");
-  rule.textContent = `.${still}, .jp-OutputArea-child:has(> .jp-OutputArea-output > .${still}) { display: none !important; }`;
-  home.append(rule);
-  signal.addEventListener("abort", () => rule.remove());
+/** The picture that stands for the view where nothing runs. It is not needed while there is a view. */
+class Still {
+  private readonly rule = document.createElement("style");
+
+  constructor(
+    private readonly el: HTMLElement,
+    name: string,
+  ) {
+    if (!/^[\w-]+$/.test(name)) return;
+    const output = `.jp-OutputArea-child:has(> .jp-OutputArea-output > .${name})`;
+    this.rule.textContent = `.${name}, ${output} { display: none !important; }`;
+  }
+
+  hide(): void {
+    const root = this.el.getRootNode();
+    if (!this.rule.isConnected) (root instanceof ShadowRoot ? root : document.head).append(this.rule);
+  }
+
+  show(): void {
+    this.rule.remove();
+  }
 }
 
 export const widget = { render };

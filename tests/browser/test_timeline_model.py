@@ -191,3 +191,28 @@ def test_two_views_of_one_model_follow_each_other(tab: Tab, trace: FakeTrace) ->
     runs = list(to_runs([3, 4]))
     tab.do(SELECT, runs)
     assert tab.page.locator(".tlt-panel h3").all_inner_texts() == ["2 events selected"] * 2
+
+
+def test_the_still_picture_stays_until_python_has_answered(tab: Tab, trace: FakeTrace) -> None:
+    tab.do("() => document.body.insertAdjacentHTML('beforeend', '<p class=\"tltrace-still-1\">picture</p>')")
+    wire = encode(trace)
+    tab.do(
+        f"async () => {{ window.model = model_of({model_state(wire)});"
+        " await widget.render({ model, el: document.getElementById('home') }); }"
+    )
+    tab.page.wait_for_timeout(200)
+    assert tab.page.get_by_text("picture").is_visible()
+    tab.do(f"() => model.tell('msg:custom', {{ kind: 'columns' }}, [bytes('{_base64(wire)}').buffer])")
+    tab.page.locator(DRAWN).wait_for()
+    assert tab.page.get_by_text("picture").is_hidden()
+
+
+def test_the_still_picture_comes_back_when_the_view_cannot_be_shown(tab: Tab, trace: FakeTrace) -> None:
+    tab.do("() => document.body.insertAdjacentHTML('beforeend', '<p class=\"tltrace-still-1\">picture</p>')")
+    tab.do(
+        f"async () => {{ window.model = model_of({model_state(encode(trace), b'not a gzip')});"
+        " await widget.render({ model, el: document.getElementById('home') }); }"
+    )
+    tab.page.get_by_text("The timeline cannot be shown").wait_for()
+    assert tab.page.get_by_text("picture").is_visible()
+    tab.errors.clear()

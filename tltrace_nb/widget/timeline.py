@@ -276,7 +276,8 @@ def _packed(columns: bytes, save: bool) -> bytes:
     """The columns as gzip where that may be saved in a notebook, else nothing."""
     if len(columns) > _WORTH_PACKING and not save:
         return b""
-    packed = gzip.compress(columns, 6, mtime=0)
+    level = 6 if len(columns) < SAVED_BYTES else 1  # the cell waits for it
+    packed = gzip.compress(columns, level, mtime=0)
     return packed if save or len(packed) <= SAVED_BYTES else b""
 
 

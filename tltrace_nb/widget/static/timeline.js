@@ -3544,20 +3544,24 @@ var PATIENCE_MS = 6e4;
 async function render({ model, el }) {
   const ending = new AbortController();
   const { signal } = ending;
-  hideStill(el, model.get("still"), signal);
+  const still = new Still(el, model.get("still"));
+  signal.addEventListener("abort", () => still.show());
   const listen = (event, handler) => {
     model.on(event, handler);
     signal.addEventListener("abort", () => model.off(event, handler));
   };
   const open = async () => {
     let bytes;
+    if (model.get("columns").byteLength) still.hide();
     try {
       bytes = await columnsOf(model, signal);
     } catch (error) {
       if (!signal.aborted) showError(el, error);
+      still.show();
       return;
     }
     if (signal.aborted) return;
+    still.hide();
     const header = JSON.parse(model.get("header"));
     const view = await mount(
       el,
@@ -3583,7 +3587,10 @@ async function render({ model, el }) {
     listen("change:selected", select);
     select();
   };
-  open().catch((error) => console.error(error));
+  open().catch((error) => {
+    still.show();
+    console.error(error);
+  });
   return () => ending.abort();
 }
 async function columnsOf(model, signal) {
@@ -3609,15 +3616,23 @@ async function columnsOf(model, signal) {
     model.send({ kind: "columns" });
   });
 }
-function hideStill(el, still, signal) {
-  if (!/^[\w-]+$/.test(still)) return;
-  const root = el.getRootNode();
-  const home = root instanceof ShadowRoot ? root : document.head;
-  const rule = document.createElement("style");
-  rule.textContent = `.${still}, .jp-OutputArea-child:has(> .jp-OutputArea-output > .${still}) { display: none !important; }`;
-  home.append(rule);
-  signal.addEventListener("abort", () => rule.remove());
-}
+var Still = class {
+  constructor(el, name2) {
+    this.el = el;
+    if (!/^[\w-]+$/.test(name2)) return;
+    const output = `.jp-OutputArea-child:has(> .jp-OutputArea-output > .${name2})`;
+    this.rule.textContent = `.${name2}, ${output} { display: none !important; }`;
+  }
+  el;
+  rule = document.createElement("style");
+  hide() {
+    const root = this.el.getRootNode();
+    if (!this.rule.isConnected) (root instanceof ShadowRoot ? root : document.head).append(this.rule);
+  }
+  show() {
+    this.rule.remove();
+  }
+};
 var widget = { render };
 export {
   widget as default,
