@@ -2,6 +2,8 @@
 
 type Child = Node | string | null;
 
+const FOCUSABLE: ReadonlySet<string> = new Set(["button", "input", "select"]);
+
 /** An element with attributes and children. A function under `onclick` and the like is not taken: use listeners. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -13,6 +15,8 @@ export function h<K extends keyof HTMLElementTagNameMap>(
     if (value === true) element.setAttribute(key, "");
     else if (value !== false) element.setAttribute(key, value);
   }
+  // Notebooks look for this on the focused element itself before they run a shortcut of theirs.
+  if (FOCUSABLE.has(tag) || "tabindex" in attributes) element.setAttribute("data-lm-suppress-shortcuts", "true");
   element.append(...children.filter((child) => child !== null));
   return element;
 }

@@ -96,8 +96,10 @@ def test_keys_typed_into_the_search_box_do_nothing_to_the_lanes(tab: Tab) -> Non
     assert span(tab) == before
 
 
-def test_the_notebooks_shortcuts_are_suppressed(tab: Tab) -> None:
-    assert tab.page.locator("[data-lm-suppress-shortcuts] .tlt-stage").count() == 1
+def test_the_notebooks_shortcuts_are_suppressed_on_whatever_has_the_focus(tab: Tab) -> None:
+    focusable = ".tlt button, .tlt input, .tlt select, .tlt [tabindex]"
+    assert tab.page.locator(focusable).count() > 15
+    assert tab.page.locator(f":is({focusable}):not([data-lm-suppress-shortcuts])").count() == 0
 
 
 def test_a_plain_wheel_scrolls_the_page_until_the_lanes_are_clicked(tab: Tab) -> None:

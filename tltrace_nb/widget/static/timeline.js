@@ -2,12 +2,14 @@
 // checkout needs no Node, and readable so that a change can be reviewed.
 
 // src/dom.ts
+var FOCUSABLE = /* @__PURE__ */ new Set(["button", "input", "select"]);
 function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) {
     if (value === true) element.setAttribute(key, "");
     else if (value !== false) element.setAttribute(key, value);
   }
+  if (FOCUSABLE.has(tag) || "tabindex" in attributes) element.setAttribute("data-lm-suppress-shortcuts", "true");
   element.append(...children.filter((child) => child !== null));
   return element;
 }
