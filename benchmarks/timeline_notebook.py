@@ -51,6 +51,7 @@ def main() -> None:
     ):
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         tab = lab.opened(browser, address, height=1400)
+        lab.cell(tab, 1).wait_for()
         tab.evaluate(WATCH)
         lab.run_all(tab)
         tab.wait_for_function("times.ended && times.drawn", timeout=300_000)

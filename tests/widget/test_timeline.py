@@ -95,6 +95,15 @@ def test_a_plain_frame_is_taken() -> None:
     assert len(Timeline(events).select("name == 'mma'")) == 12
 
 
+def test_a_plain_frame_has_a_still_picture_and_a_short_text(notebook: Any) -> None:
+    frame = pipeline().events.reset_index(drop=True)[["name", "lane", "cta", "thread", "start", "end"]]
+    timeline = Timeline(frame)
+    still, _ = outputs(timeline)
+    assert "mma" in still["text/html"]
+    assert still["text/plain"] == "42 events, 2 CTAs"
+    assert repr(timeline) == "Timeline of 42 events, 2 CTAs"
+
+
 def test_no_events_make_a_timeline() -> None:
     assert Timeline(make_trace([])).selection.empty
 

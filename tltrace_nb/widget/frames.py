@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tltrace_nb.core import columns
+from tltrace_nb.core.summary import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +33,11 @@ _ASSUMED: Mapping[str, Any] = {
     "block_y": 0,
     "block_z": 0,
     "sm": -1,
+    "warp": -1,
     "start_ns": np.nan,
     "duration_ns": np.nan,
+    "depth": 0,
+    "payload_raw": 0,
     "truncated": False,
 }
 _KINDS = {"range", "instant"}
@@ -57,6 +61,10 @@ class Frames:
     flows: pd.DataFrame
     losses: pd.DataFrame
     meta: MetaLike
+
+    def __repr__(self) -> str:
+        of = f" of {self.meta.kernel}" if self.meta.kernel else ""
+        return f"{count(len(self.events), 'event')}{of}, {count(self.events['cta'].nunique(), 'CTA')}"
 
 
 def frames(source: TraceLike | pd.DataFrame) -> TraceLike:
@@ -99,7 +107,8 @@ def _events(frame: pd.DataFrame) -> pd.DataFrame:
     if wrong:
         raise ValueError(f"column kind holds {min(map(str, wrong))!r}: a kind is 'range' or 'instant'")
     more = {column: value for column, value in _ASSUMED.items() if column not in frame}
-    more |= {column: pd.array([pd.NA] * len(frame), dtype="Int64") for column in ("payload",) if column not in frame}
+    none = [pd.NA] * len(frame)
+    more |= {column: pd.array(none, dtype="Int64") for column in ("payload", "parent") if column not in frame}
     whole = frame.assign(duration=frame["end"] - frame["start"], **more)
     return whole if "payload_end" in whole else whole.assign(payload_end=whole["payload"])
 

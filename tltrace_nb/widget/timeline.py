@@ -236,11 +236,7 @@ class Timeline(anywidget.AnyWidget):
         return still(self.shown)
 
     def __repr__(self) -> str:
-        return (
-            f"Timeline of {self._trace!r}"
-            if not isinstance(self._trace, Frames)
-            else f"Timeline of {len(self._shown)} events"
-        )
+        return f"Timeline of {self._texts['text/plain']}"
 
     def _widget_bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return cast("tuple[dict[str, Any], dict[str, Any]]", super()._repr_mimebundle_())
