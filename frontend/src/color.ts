@@ -49,9 +49,9 @@ function scale(stops: readonly Rgb[], share: number): Rgb {
   return mix(stops[low], stops[low + 1], at - low);
 }
 
-/** `steps` colours from low to high. */
+/** `steps` colours from low to high, without the darkest, which a dark ground would swallow. */
 export function sequential(steps: number): Rgb[] {
-  return Array.from({ length: steps }, (_, i) => scale(CIVIDIS, i / (steps - 1)));
+  return Array.from({ length: steps }, (_, i) => scale(CIVIDIS, 0.2 + (0.8 * i) / (steps - 1)));
 }
 
 /** `steps` colours from negative over grey to positive. */

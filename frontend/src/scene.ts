@@ -17,8 +17,8 @@ export interface Area {
   readonly lanes: readonly [number, number] | null;
 }
 
-/** "moved": the part in view; "state": what else a view looks like. */
-export type Change = "frame" | "hover" | "focus" | "selection" | "moved" | "state" | "message";
+/** "moved": the part in view; "codes": what events are painted as; "state": what else a view looks like. */
+export type Change = "codes" | "frame" | "hover" | "focus" | "selection" | "moved" | "state" | "message";
 
 export class Scene {
   readonly paint: Paint;
@@ -407,6 +407,7 @@ export class Scene {
     const searching = this.matches !== null && !this.state.filter;
     this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
     this.levels.clear();
+    this.tell("codes");
   }
 
   /** Take over what was saved. */

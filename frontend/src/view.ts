@@ -152,10 +152,13 @@ export class View {
       this.soon();
     });
     scene.on("moved", () => this.soon());
+    scene.on("codes", () => {
+      scene.paint.ink(this.theme);
+      this.stale.map = true;
+    });
     scene.on("message", () => {
       this.note.textContent = scene.message;
       this.note.hidden = !scene.message;
-      this.stale.map = true;
     });
     stage.addEventListener("keydown", (event) => this.key(event), { signal });
     stage.addEventListener("pointerdown", (event) => {
@@ -253,7 +256,6 @@ export class View {
     }
     if (this.stale.map) {
       this.stale.map = false;
-      scene.paint.ink(this.theme);
       this.minimap.count(this.ending.signal, this.theme);
     }
     this.picture.draw(this.frame, this.theme);

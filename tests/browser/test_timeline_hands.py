@@ -372,6 +372,14 @@ def test_a_click_in_the_legend_hides_a_name_and_alt_click_shows_it_alone(tab: Ta
     assert tab.scene("events.count") - tab.scene(hidden) == 18
 
 
+PIXEL = """([x, y, id]) => {
+  view.draw();
+  const { data } = document.querySelector(".tlt-stage canvas").getContext("2d").getImageData(x, y, 1, 1);
+  const { paint, events } = view.scene;
+  return [[...data].slice(0, 3), paint.colorOf(events.positionOf(id))];
+}"""
+
+
 @pytest.mark.parametrize("by", ["name", "payload", "duration", "lane"])
 def test_c_colours_by_something_else(tab: Tab, by: str) -> None:
     for _ in range(["name", "payload", "duration", "lane"].index(by)):
@@ -385,6 +393,11 @@ def test_c_colours_by_something_else(tab: Tab, by: str) -> None:
         pairs = sorted(map(tuple, tab.scene(order[by])))
         assert [code for _, code in pairs] == sorted(code for _, code in pairs)
         assert len({code for _, code in pairs}) > 3
+    box = tab.stage.bounding_box()
+    for id in (0, 5, 6, 8):
+        x, y = tab.at(id)
+        shown, wanted = tab.do(PIXEL, [x - box["x"], y - box["y"] - 6, id])
+        assert shown == wanted
 
 
 # Lanes

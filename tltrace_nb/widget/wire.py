@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -104,7 +104,7 @@ def encode(trace: TraceLike, *, title: str | None = None) -> Wire:
     first = np.flatnonzero(np.diff(lane_of, prepend=-1)) if len(lane_of) else np.zeros(0, np.int64)
     names, sources = _codes(events["name"]), _codes(events["source"])
     pair = names[0] * len(sources[1]) + sources[0]
-    sites, site = np.unique(pair[order], return_inverse=True)
+    sites, site = _distinct(pair[order], len(names[1]) * len(sources[1]))
     columns = _Columns()
     gap = np.diff(start, prepend=0)
     gap[first] = 0
@@ -176,8 +176,23 @@ def _lanes(events: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
     cta, thread = (events[key].to_numpy(np.int64) for key in ("cta", "thread"))
     threads, thread_code = np.unique(thread, return_inverse=True)
     key = (cta * max(len(threads), 1) + thread_code) * len(words) + lane
-    _, first, number = np.unique(key, return_index=True, return_inverse=True)
-    return np.asarray(number, np.int64), cast("pd.DataFrame", events.iloc[first])
+    changed = np.diff(key, prepend=-1) if len(key) else key
+    if (changed >= 0).all():  # as the frames of a trace are
+        first, number = np.flatnonzero(changed), np.cumsum(changed > 0) - 1
+    else:
+        _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return np.asarray(number, np.int64), events.iloc[first]
+
+
+def _distinct(values: Ints, below: int) -> tuple[Ints, Ints]:
+    """The distinct values, ascending, and the number of each value among them. All are from 0 to ``below``."""
+    if below > len(values) + 1000:
+        found, number = np.unique(values, return_inverse=True)
+        return found, np.asarray(number, np.int64)
+    found = np.flatnonzero(np.bincount(values, minlength=below))
+    numbers = np.zeros(below, np.int64)
+    numbers[found] = np.arange(len(found))
+    return found, numbers[values]
 
 
 def _order(lane: Ints, start: Ints, duration: Ints) -> Ints:

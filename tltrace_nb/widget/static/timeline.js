@@ -580,7 +580,7 @@ function scale(stops, share) {
   return mix(stops[low], stops[low + 1], at - low);
 }
 function sequential(steps) {
-  return Array.from({ length: steps }, (_, i) => scale(CIVIDIS, i / (steps - 1)));
+  return Array.from({ length: steps }, (_, i) => scale(CIVIDIS, 0.2 + 0.8 * i / (steps - 1)));
 }
 function diverging(steps) {
   return Array.from({ length: steps }, (_, i) => scale(SIGNED, i / (steps - 1)));
@@ -2969,6 +2969,7 @@ var Scene = class {
     const searching = this.matches !== null && !this.state.filter;
     this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
     this.levels.clear();
+    this.tell("codes");
   }
   /** Take over what was saved. */
   restore(saved) {
@@ -3239,10 +3240,13 @@ var View = class {
       this.soon();
     });
     scene.on("moved", () => this.soon());
+    scene.on("codes", () => {
+      scene.paint.ink(this.theme);
+      this.stale.map = true;
+    });
     scene.on("message", () => {
       this.note.textContent = scene.message;
       this.note.hidden = !scene.message;
-      this.stale.map = true;
     });
     stage.addEventListener("keydown", (event) => this.key(event), { signal });
     stage.addEventListener("pointerdown", (event) => {
@@ -3332,7 +3336,6 @@ var View = class {
     }
     if (this.stale.map) {
       this.stale.map = false;
-      scene.paint.ink(this.theme);
       this.minimap.count(this.ending.signal, this.theme);
     }
     this.picture.draw(this.frame, this.theme);
