@@ -49,7 +49,7 @@ def test_without_a_gpu_a_gemm_is_traced_on_the_virtual_one(
 
 def test_a_trace_is_chosen_by_name(recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--output", str(tmp_path), "--trace", "older"], recorded) == 0
-    assert (tmp_path / "older.html").stat().st_size > 1_000_000
+    assert (tmp_path / "older.html").stat().st_size > 100_000
     assert "... 8 more" in capsys.readouterr().out
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tltrace_nb.core.rows import FlowEdge, Instant, Slice, compute_flows
     from tltrace_nb.core.sites import EventKind
     from tltrace_nb.core.trace import Trace, load
+    from tltrace_nb.widget.timeline import Timeline
 
 _HOME = {
     "AnnoToken": "core.markers",
@@ -27,6 +28,7 @@ _HOME = {
     "Instant": "core.rows",
     "RangeScope": "core.markers",
     "Slice": "core.rows",
+    "Timeline": "widget.timeline",
     "Trace": "core.trace",
     "TraceError": "core.errors",
     "close_range": "core.markers",
@@ -43,6 +45,7 @@ __all__ = [
     "Instant",
     "RangeScope",
     "Slice",
+    "Timeline",
     "Trace",
     "TraceError",
     "__version__",

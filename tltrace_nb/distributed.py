@@ -79,10 +79,9 @@ class Gathered:
         return figure(self, **view)
 
     def to_html(self, path: str | Path, title: str = "", **view: Any) -> Path:
-        """Write the timeline of all ranks as one offline HTML file; as ``Trace.to_html``."""
-        from tltrace_nb.widget.html import write_html
-
-        return write_html(self, path, title=title, **view)
+        """Write the figure as one offline HTML file, Plotly included, and return its path."""
+        self.figure(title=title or None, **view).write_html(path, include_plotlyjs=True)
+        return Path(path)
 
     def save(self, folder: str | Path) -> None:
         """Write ``rank0.tltrace`` … and ``ranks.csv`` to ``folder``, which is made where it is not there."""

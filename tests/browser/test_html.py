@@ -1,12 +1,12 @@
 """The offline page in a real browser, without a network."""
 
-import json
-import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 from fake_trace import FakeTrace, pipeline
+from timeline_tab import WHERE
 
 from tltrace_nb.core.trace import load
 from tltrace_nb.widget.html import write_html
@@ -60,82 +60,54 @@ def gemm(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return opened(browser, load(str(RECORDED.joinpath("gemm.tltrace"))), tmp_path_factory.mktemp("gemm"))
 
 
-def middle(box: dict[str, float]) -> tuple[float, float]:
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+def hovered(page: Any, row: int) -> str:
+    """What is said of a row of the frame when the pointer is on its event."""
+    page.mouse.move(*page.evaluate(WHERE, row))
+    tip = page.locator(".tlt-tip")
+    tip.wait_for()
+    return str(tip.inner_text())
 
 
-def test_every_range_is_a_bar_on_the_screen(page: Any, trace: FakeTrace) -> None:
-    assert page.locator(".bars .point path").count() == (trace.events["kind"] == "range").sum()
+@pytest.mark.parametrize("name", ["copy A", "mma", "epilogue"])
+def test_hovering_an_event_says_its_name_and_payload(page: Any, trace: FakeTrace, name: str) -> None:
+    row = int((trace.events["name"] == name).to_numpy().argmax())
+    said = hovered(page, row)
+    assert name in said
+    payload = trace.events["payload"].iloc[row]
+    assert pd.isna(payload) or f"payload {payload}" in said
 
 
-def test_hovering_a_bar_shows_the_payload(page: Any) -> None:
-    box = page.locator(".bars .point path").first.bounding_box()
-    page.mouse.move(*middle(box))
-    hover = page.locator(".hoverlayer .hovertext")
-    hover.wait_for()
-    assert "payload 0" in hover.text_content()
+def test_all_events_are_in_the_page_whatever_the_still_picture_shows(gemm: Any) -> None:
+    assert gemm.evaluate("view.scene.events.count") == 4160
 
 
-def test_the_payload_is_written_on_the_bar(page: Any) -> None:
-    assert page.locator(".bars .point text").first.text_content() == "copy A0"  # two lines
+def test_the_timeline_takes_the_place_of_the_still_picture(page: Any) -> None:
+    assert page.locator("#timeline > svg").count() == 0
+    assert page.locator("#timeline .tlt-stage").count() == 1
 
 
-def test_a_legend_entry_hides_its_bars(page: Any, trace: FakeTrace) -> None:
-    entry = page.locator(".legend .traces", has_text="wait").locator(".legendtoggle")
-    bars = page.locator(".bars .point path")
-    left = bars.count() - int((trace.events["name"] == "wait").sum())
-    entry.click()
-    sync_api.expect(bars).to_have_count(left)
+def test_a_virtual_trace_says_so(page: Any) -> None:
+    sync_api.expect(page.locator("#timeline")).to_contain_text("virtual GPU")
 
 
-def test_nothing_offers_to_upload_or_to_select(page: Any) -> None:
-    titles = [button.get_attribute("data-title") for button in page.locator(".modebar-btn").all()]
-    assert "Zoom" in titles
-    assert not [title for title in titles if re.search("share|cloud|upload|select", title, re.IGNORECASE)]
+def ground(page: Any) -> list[int]:
+    """The colour of the canvas in a corner of the lanes, red, green, blue."""
+    return list(
+        page.evaluate(
+            "() => { const canvas = document.querySelector('.tlt-stage canvas');"
+            " return [...canvas.getContext('2d').getImageData(canvas.width - 3, canvas.height - 3, 1, 1).data]"
+            ".slice(0, 3); }"
+        )
+    )
 
 
-def test_the_badge_of_a_virtual_trace_lies_clear_of_the_buttons(page: Any) -> None:
-    badge, buttons = (page.locator(part).bounding_box() for part in (".annotation", ".modebar"))
-    assert badge["x"] + badge["width"] < buttons["x"]
-
-
-def test_hovering_any_bar_of_a_recorded_trace_shows_that_bar(gemm: Any) -> None:
-    hover = gemm.locator(".hoverlayer .hovertext")
-    parts = gemm.evaluate("document.getElementById('timeline').data.filter((part) => part.type === 'bar')")
-    assert any(part["name"] == "arrows (dag)" for part in gemm.evaluate("document.getElementById('timeline').data"))
-    for number, part in enumerate(parts):
-        if part["name"] not in ("load", "mma"):
-            continue
-        points = gemm.locator(".barlayer .trace.bars").nth(number).locator(".point path")
-        for index in (1, 7, 20, 40, 130, 250, 500):
-            points.nth(index).scroll_into_view_if_needed()
-            gemm.mouse.move(*middle(points.nth(index).bounding_box()))
-            name, payload = re.match(r"<b>(.*?)</b><br>(payload \d+)<br>", part["hovertext"][index]).groups()
-            sync_api.expect(hover).to_have_count(1)
-            sync_api.expect(hover).to_contain_text(f"{name}{payload}start")
-
-
-def test_a_drag_zooms_time_alone(gemm: Any) -> None:
-    axes = "[...['x', 'y'].map((axis) => document.getElementById('timeline').layout[axis + 'axis'].range)]"
-    before = gemm.evaluate(axes)
-    area = gemm.locator(".nsewdrag").bounding_box()
-    gemm.mouse.move(area["x"] + 100, area["y"] + 20)
-    gemm.mouse.down()
-    gemm.mouse.move(area["x"] + 300, area["y"] + 400, steps=5)
-    gemm.mouse.up()
-    gemm.wait_for_function(f"JSON.stringify({axes}[0]) !== {json.dumps(json.dumps(before[0], separators=(',', ':')))}")
-    after = gemm.evaluate(axes)
-    assert after[0] != before[0]
-    assert after[1] == before[1]
-
-
-def test_dark_mode_darkens_the_figure(page: Any) -> None:
-    sync_api.expect(page.locator("#timeline .main-svg").first).to_have_css("background-color", "rgb(22, 25, 29)")
-
-
-def test_light_mode_follows_without_reload(page: Any) -> None:
+def test_the_timeline_is_dark_where_the_reader_is_and_follows_without_reload(page: Any) -> None:
+    assert max(ground(page)) < 80
     page.emulate_media(color_scheme="light")
-    sync_api.expect(page.locator("#timeline .main-svg").first).to_have_css("background-color", "rgb(255, 255, 255)")
+    page.wait_for_function(
+        "() => { const c = document.querySelector('.tlt-stage canvas');"
+        " return c.getContext('2d').getImageData(c.width - 3, c.height - 3, 1, 1).data[0] > 200; }"
+    )
 
 
 def test_nothing_was_fetched_and_nothing_failed(page: Any) -> None:

@@ -20,9 +20,9 @@ def notebook() -> Any:
     InteractiveShell.clear_instance()
 
 
-def shown(trace: FakeTrace) -> list[dict[str, Any]]:
+def shown(trace: FakeTrace, **options: Any) -> list[dict[str, Any]]:
     with capture_output() as captured:
-        assert show(trace) is None  # type: ignore[func-returns-value]
+        assert show(trace, **({"renderer": "plotly"} | options)) is None  # type: ignore[func-returns-value]
     return [output.data for output in captured.outputs]
 
 
@@ -64,6 +64,17 @@ def test_a_wrong_time_is_an_error_everywhere() -> None:
     wrong: Any = "hours"
     with pytest.raises(ValueError, match="'auto', 'cycles', 'ns'"):
         show(pipeline(), time=wrong)
+
+
+@pytest.mark.usefixtures("notebook")
+def test_another_view_is_drawn_by_plotly_without_saying_so() -> None:
+    (data,) = shown(pipeline(), renderer=None, view="name")
+    assert PLOTLY_MIME in data
+
+
+def test_the_timeline_has_no_views_of_plotly() -> None:
+    with pytest.raises(ValueError, match="view= and color= are Plotly's"):
+        show(pipeline(), renderer="timeline", color="wave")
 
 
 def test_nothing_is_uploaded_from_a_notebook() -> None:

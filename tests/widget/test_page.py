@@ -2,16 +2,18 @@
 
 import base64
 import gzip
-import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fake_trace import instant, make_trace, pipeline, span
+from wire_reader import read
 
 from tltrace_nb.widget.html import write_html
 from tltrace_nb.widget.svg import static_svg
+from tltrace_nb.widget.wire import Wire
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "</script><script>alert(1)</script>"
@@ -28,10 +30,10 @@ def own_part(page: str) -> str:
     return re.sub(r"<script>(?:(?!</script>).)*</script>", "", page, flags=re.DOTALL).replace(f'"{SVG[1:-1]}"', "")
 
 
-def unpacked(page: str, name: str) -> str:
+def unpacked(page: str, name: str) -> bytes:
     """What the page carries under a name."""
     (data,) = re.findall(rf'<script type="application/gzip" id="{name}">([^<]*)</script>', page)
-    return gzip.decompress(base64.b64decode(data)).decode()
+    return gzip.decompress(base64.b64decode(data))
 
 
 def test_the_path_is_returned(tmp_path: Path) -> None:
@@ -43,9 +45,9 @@ def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
     assert "http" not in own_part(page).replace("http-equiv", "")
 
 
-def test_plotly_is_inside_once(page: str) -> None:
-    assert unpacked(page, "plotly").count("* plotly.js v") == 1
-    assert len(page) < 2_500_000
+def test_the_timeline_is_inside_once_and_small(page: str) -> None:
+    assert page.count("async function mount(") == 1
+    assert len(page) < 250_000
 
 
 def test_a_kernel_name_cannot_open_a_script(page: str) -> None:
@@ -59,9 +61,21 @@ def test_an_event_name_cannot_open_a_script(tmp_path: Path) -> None:
     assert text.count("</script>") == write_html(pipeline(), tmp_path / "o.html").read_text().count("</script>")
 
 
-def test_the_figure_in_the_page_is_whole(page: str) -> None:
-    drawing = json.loads(unpacked(page, "figure"))
-    assert sum(len(part["x"]) for part in drawing["data"] if part["type"] == "bar") == 40
+def test_the_events_in_the_page_are_whole(tmp_path: Path) -> None:
+    trace = pipeline()
+    page = write_html(trace, tmp_path / "t.html", limit=1).read_text(encoding="utf-8")
+    found = read(Wire(unpacked(page, "header").decode(), unpacked(page, "columns"), aligned=True))
+    assert sorted((e.id, e.name, e.start) for e in found) == list(
+        zip(range(len(trace.events)), trace.events["name"], trace.events["start"], strict=True)
+    )
+
+
+def test_many_events_take_less_than_12_bytes_each(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(0), 100_000
+    start = np.sort(rng.integers(0, 50 * n, n))
+    spans = [span("ab"[i % 2], int(s), int(s) + 20, payload=i) for i, s in enumerate(start[:n].tolist())]
+    size = write_html(make_trace(spans), tmp_path / "t.html").stat().st_size
+    assert size / n < 12
 
 
 def test_the_still_picture_is_there_for_readers_without_scripts(page: str) -> None:

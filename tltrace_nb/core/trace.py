@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from tltrace_nb.core.options import Ctas
     from tltrace_nb.export.parquet import Frame
     from tltrace_nb.simulator.machine import Gpu
+    from tltrace_nb.widget.display import Renderer
     from tltrace_nb.widget.lanes import Time
+    from tltrace_nb.widget.timeline import Timeline
     from tltrace_nb.widget.views import Color, View
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
@@ -187,26 +189,54 @@ class Trace:
             color=color,
         )
 
+    def timeline(self, **options: Any) -> Timeline:
+        """The timeline as a widget, with Python on the other end of it; see ``tltrace_nb.Timeline`` for the options.
+
+        What is selected in one of a trace's timelines is selected in all, those that ``show`` made included.
+
+        >>> timeline = trace.timeline(ctas=8)
+        >>> timeline.selection.groupby("name").duration.describe()
+        """
+        from tltrace_nb.widget.timeline import Timeline
+
+        return Timeline(self, **options)
+
     def show(
         self,
         *,
+        renderer: Renderer | None = None,
         ctas: Ctas | None = None,
         events: pd.DataFrame | None = None,
         limit: int = LIMIT,
         time: Time = "auto",
         height: int | None = None,
         title: str | None = None,
+        view: View = "thread",
+        color: Color = "name",
     ) -> None:
         """Show the timeline under the cell; outside a notebook print a summary and how to get a file.
 
-        The options and the errors are those of ``figure``. Without Plotly there is a still picture.
+        ``renderer``: ``"timeline"`` (default), the widget, or ``"plotly"``, the figure, which alone has ``limit``,
+        ``view`` and ``color`` and is taken for the last two. The other options and the errors are those of ``figure``.
 
         >>> trace.show(ctas=[0, 5])
+        >>> trace.show(view="sm", color="wave")
         >>> trace.show(events=trace.events.query("name == 'mma'"))
         """
         from tltrace_nb.widget.display import show
 
-        show(self, ctas=ctas, events=events, limit=limit, time=time, height=height, title=title)
+        show(
+            self,
+            renderer=renderer,
+            ctas=ctas,
+            events=events,
+            limit=limit,
+            time=time,
+            height=height,
+            title=title,
+            view=view,
+            color=color,
+        )
 
     def to_html(
         self,

@@ -1,27 +1,30 @@
-"""Show a trace under the cell, with a still picture and text for views that cannot run the figure.
+"""Show a trace under the cell, with a still picture and text for views that run nothing.
 
-In: a trace. Out: nothing; one display bundle of Plotly's own type, ``text/html`` (SVG and a table, no script) and
-``text/plain``. The first is drawn by Plotly's renderer in JupyterLab, Notebook 7 and VS Code, without network;
-nbconvert, Colab and a notebook on GitHub take the second.
+In: a trace. Out: nothing; what is displayed is the :class:`~tltrace_nb.widget.timeline.Timeline`, or one bundle of
+Plotly's own type, and with either ``text/html`` (SVG and a table, no script) and ``text/plain``. Both are drawn in
+JupyterLab, Notebook 7 and VS Code, without network; nbconvert, Colab and a notebook on GitHub take the still picture.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.widget.figure import CONFIG, figure
 from tltrace_nb.widget.html import table_html
 from tltrace_nb.widget.lanes import Time, TraceLike, check, selected
 from tltrace_nb.widget.svg import static_svg
+from tltrace_nb.widget.views import Color, View, check_view
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tltrace_nb.core.options import Ctas
 
+Renderer = Literal["timeline", "plotly"]
+RENDERERS: tuple[Renderer, ...] = ("timeline", "plotly")
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 TABLE_ROWS = 20
 """Most names in the table of the still picture."""
@@ -30,27 +33,52 @@ TABLE_ROWS = 20
 def show(
     trace: TraceLike,
     *,
+    renderer: Renderer | None = None,
     ctas: Ctas | None = None,
     events: pd.DataFrame | None = None,
     limit: int = LIMIT,
     time: Time = "auto",
     height: int | None = None,
     title: str | None = None,
+    view: View = "thread",
+    color: Color = "name",
 ) -> None:
     """Display the timeline of ``trace`` in a notebook; elsewhere print its ``repr`` and how to get a file.
 
-    The options are those of ``figure``, and so are the errors.
+    ``renderer``: the interactive ``"timeline"``, or ``"plotly"``, of which alone ``limit``, ``view`` and ``color`` are
+    options, and which is taken where one of the last two is given. The other options, and the errors, are those of
+    ``figure``; ``ValueError`` for another renderer, or for a view or a colour with ``"timeline"``.
     """
+    check_view(view, color)
+    charted = (view, color) != ("thread", "name")
+    renderer = renderer or ("plotly" if charted else "timeline")
+    if renderer not in RENDERERS:
+        raise ValueError(f"renderer={renderer!r} is not one of {', '.join(map(repr, RENDERERS))}")
+    if charted and renderer == "timeline":
+        raise ValueError("view= and color= are Plotly's: the timeline groups and colours in its own bar")
     check(limit, time)
     wanted = selected(trace, events, ctas)
-    if _notebook_shell() is None:
+    if notebook_shell() is None:
         print(repr(trace))
         print("No notebook here: trace.to_html('trace.html') writes the timeline as one offline file.")
         return
     from IPython.display import display
 
-    data = bundle(trace, events=wanted, limit=limit, time=time, height=height, title=title)
+    if renderer == "timeline":
+        from tltrace_nb.widget.timeline import Timeline
+
+        display(Timeline(trace, events=wanted, time=time, height=height, title=title))  # type: ignore[no-untyped-call]
+        return
+    data = bundle(trace, events=wanted, limit=limit, time=time, height=height, title=title, view=view, color=color)
     display(data, raw=True)  # type: ignore[no-untyped-call]
+
+
+def still(trace: TraceLike) -> dict[str, str]:
+    """What stands for the timeline of ``trace`` where nothing runs: a picture and a table, and text."""
+    return {
+        "text/plain": repr(trace),
+        "text/html": f"<div>{static_svg(trace)}{table_html(trace.events, TABLE_ROWS)}</div>",
+    }
 
 
 def bundle(
@@ -62,6 +90,8 @@ def bundle(
     time: Time = "auto",
     height: int | None = None,
     title: str | None = None,
+    view: View = "thread",
+    color: Color = "name",
 ) -> dict[str, Any]:
     """The display data of ``trace`` by MIME type. Without Plotly installed, only the still picture and the text."""
     wanted = selected(trace, events, ctas)
@@ -71,7 +101,9 @@ def bundle(
         "text/html": f"<div>{still}{table_html(wanted, TABLE_ROWS)}</div>",
     }
     try:
-        drawing = figure(trace, events=wanted, limit=limit, time=time, height=height, title=title)
+        drawing = figure(
+            trace, events=wanted, limit=limit, time=time, height=height, title=title, view=view, color=color
+        )
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "plotly":
             raise
@@ -81,7 +113,7 @@ def bundle(
     return {PLOTLY_MIME: value, **data}
 
 
-def _notebook_shell() -> object | None:
+def notebook_shell() -> object | None:
     """The IPython shell that a front end other than a terminal listens to, if there is one."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None

@@ -1,15 +1,14 @@
 """The timeline as one HTML file that works offline, weeks later, from ``file://``.
 
-In: a trace. Out: a file with a table of names, the still picture, and what replaces it where scripts run: plotly.js and
-the figure, packed (base64 of gzip, 2 MB). Nothing is fetched, and a content security policy in the page forbids it. The
-page itself is ``page.html`` beside this module, its script ``page.js``, which unpacks what ``packed`` made.
+In: a trace. Out: a file with a table of names, the still picture, and what replaces it where scripts run: the timeline
+of the notebook, ``static/timeline.js``, and all events, packed (base64 of gzip). Nothing is fetched, and a content
+security policy in the page forbids it. The page itself is ``page.html`` beside this module, ``page.js`` its own script.
 """
 
 from __future__ import annotations
 
 import base64
 import gzip
-import importlib.util
 import json
 from html import escape
 from importlib.resources import files
@@ -22,10 +21,11 @@ from tltrace_nb.core.summary import by_name, number
 from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING
-from tltrace_nb.widget.figure import CONFIG, figure
+from tltrace_nb.widget.frames import Frames
 from tltrace_nb.widget.lanes import of_ctas, selected
 from tltrace_nb.widget.svg import static_svg
 from tltrace_nb.widget.text import SIMULATED, badge
+from tltrace_nb.widget.wire import encode, unit
 
 if TYPE_CHECKING:
     import os
@@ -52,9 +52,9 @@ def write_html(
 ) -> Path:
     """Write the timeline of ``trace`` to ``path`` (overwritten if it exists) and return the path.
 
-    Arguments: ``title`` defaults to the kernel's name; the others are those of ``figure``. The facts and the table are
-    about the selection, with the events in it that are above the limit; durations in the table are in cycles. Follows
-    the reader's light or dark preference.
+    Arguments: ``title`` defaults to the kernel's name; the others are those of ``figure``. The facts, the table and the
+    timeline are about all of the selection, the still picture about as many events as ``limit`` says; durations in the
+    table are in cycles. Follows the reader's light or dark preference.
 
     Raises ``ValueError`` as ``figure`` does, and ``OSError`` when the file cannot be written.
     """
@@ -68,7 +68,7 @@ def write_html(
         facts="".join(f"<div><dt>{key}</dt><dd>{escape(fact)}</dd></div>" for key, fact in facts(trace, shown).items()),
         table=table_html(shown, TABLE_ROWS),
         still=static_svg(trace, time=time, events=shown, limit=limit, title=""),
-        scripts=_scripts(trace, shown, limit, time, height),
+        scripts=_scripts(trace, shown, time, height),
         warning=WARNING,
     )
     with writing(path) as file:
@@ -76,20 +76,18 @@ def write_html(
     return Path(path)
 
 
-def _scripts(trace: TraceLike, events: pd.DataFrame, limit: int, time: Time, height: int | None) -> str:
-    """Plotly, the figure and what draws it; nothing where Plotly is not installed."""
-    if importlib.util.find_spec("plotly") is None:
-        return ""
-    from plotly.offline import get_plotlyjs
-
-    drawing = figure(trace, limit=limit, time=time, events=events, height=height, title="")
-    parts = {"plotly": get_plotlyjs(), "figure": drawing.to_json(), "config": json.dumps(CONFIG)}
-    data = (packed(name, text.encode()) for name, text in parts.items())
-    return "\n".join((*data, f"<script>{_resource('page.js')}</script>"))
+def _scripts(trace: TraceLike, events: pd.DataFrame, time: Time, height: int | None) -> str:
+    """The events and the timeline that draws them."""
+    losses = of_ctas(trace.losses, trace, events)
+    wire = encode(Frames(events, trace.ctas, trace.flows, losses, trace.meta), title="")
+    options = {"height": height, "view": {"unit": unit(wire.aligned, events, time)}}
+    data = {"header": wire.header.encode(), "columns": wire.columns, "options": json.dumps(options).encode()}
+    script = f"{_resource('static/timeline.js')}\n{_resource('page.js')}"
+    return "\n".join((*(packed(*part) for part in data.items()), f'<script type="module">\n{script}</script>'))
 
 
 def packed(name: str, data: bytes) -> str:
-    """``data`` as an element that ``unpack(name)`` of ``page.js`` reads: base64, which no markup can break, of gzip."""
+    """``data`` as an element that ``page.js`` reads: base64, which no markup can break, of gzip."""
     text = base64.b64encode(gzip.compress(data, mtime=0)).decode()
     return f'<script type="application/gzip" id="{name}">{text}</script>'
 

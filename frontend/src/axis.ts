@@ -1,0 +1,127 @@
+// Time on the screen: the unit, the part in view, and where ticks stand.
+
+import type { Events, Lane } from "./events";
+import { number } from "./format";
+
+export type Unit = "cycles" | "ns";
+
+/** A part of the axis, in its unit. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** How cycles of a lane map to the axis: offset + rate * cycles. */
+export interface Line {
+  readonly offset: number;
+  readonly rate: number;
+}
+
+const SAME: Line = { offset: 0, rate: 1 };
+/** The least that a view shows, in units of the axis. */
+const LEAST = 8;
+const FAR = 2 ** 40;
+
+export class Axis {
+  readonly whole: Span;
+  /** What stands before the axis's own zero, for labels. */
+  readonly origin: bigint;
+
+  constructor(
+    private readonly events: Events,
+    readonly unit: Unit,
+  ) {
+    if (unit === "cycles") {
+      this.origin = events.origin;
+      this.whole = { from: 0, to: events.cycles };
+    } else {
+      // Nanoseconds are counted from the first event where they are so many that a double has no digits left for it.
+      const { from, to } = extentNs(events);
+      const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
+      this.origin = BigInt(base);
+      this.whole = { from: from - base, to: to - base };
+    }
+  }
+
+  line(lane: Lane): Line {
+    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
+  }
+
+  startOf(i: number): number {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.start[i];
+  }
+
+  endOf(i: number): number {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.end(i);
+  }
+
+  /** All events, with a little room on both sides. */
+  get all(): Span {
+    const { from, to } = this.whole;
+    const room = Math.max((to - from) * 0.01, 0.5);
+    return { from: from - room, to: to + room };
+  }
+
+  /** `span` with a width that makes sense, and no further from the events than its own width. */
+  fit(span: Span): Span {
+    const all = this.all;
+    const most = (all.to - all.from) * 1.2;
+    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST, most)), most);
+    const middle = (span.from + span.to) / 2;
+    let from = width === span.to - span.from ? span.from : middle - width / 2;
+    from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
+    return { from, to: from + width };
+  }
+
+  /** `span` made `factor` times as wide, with the point at `share` of it staying where it is. */
+  zoom(span: Span, factor: number, share: number): Span {
+    const width = span.to - span.from;
+    const most = (this.all.to - this.all.from) * 1.2;
+    const next = Math.min(Math.max(width * factor, Math.min(LEAST, most)), most);
+    const from = span.from + share * (width - next);
+    return this.fit({ from, to: from + next });
+  }
+
+  /** A time of the axis as text, with the digits that a step of `step` needs. */
+  label(value: number, step: number): string {
+    if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
+    const [size, name] = step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step / size) - 1e-9)));
+    return `${number((Number(this.origin) + value) / size, digits)} ${name}`;
+  }
+}
+
+function extentNs(events: Events): Span {
+  let from = Number.POSITIVE_INFINITY;
+  let to = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const first = events.rowStart[row];
+    const end = events.rowStart[row + 1];
+    if (first === end) continue;
+    const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
+    from = Math.min(from, nsOffset + nsRate * events.start[first]);
+    // In a crowded row the last event need not end last.
+    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
+  }
+  return from <= to ? { from, to } : { from: 0, to: 1 };
+}
+
+/** A round step, such that at most `most` ticks stand in a span. */
+export function tickStep(span: Span, most: number, whole: boolean): number {
+  const rough = (span.to - span.from) / Math.max(most, 1);
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((n) => n * size).find((n) => n >= rough) ?? 10 * size;
+  return whole ? Math.max(1, Math.round(step)) : step;
+}
+
+/** Multiples of `step` in `span`, counted from `-origin`, so that labels are round. */
+export function ticks(span: Span, step: number, origin: bigint): number[] {
+  const shift = Number(origin % BigInt(Math.max(1, Math.round(step))));
+  const found: number[] = [];
+  const first = Math.ceil((span.from + shift) / step);
+  const last = Math.floor((span.to + shift) / step);
+  for (let n = 0; n <= last - first; n++) found.push((first + n) * step - shift);
+  return found;
+}

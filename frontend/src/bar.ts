@@ -1,0 +1,238 @@
+// Over the lanes: title, search, and the choices. Under them: the legend.
+
+import type { Unit } from "./axis";
+import { css } from "./color";
+import { h } from "./dom";
+import { clean, count, number } from "./format";
+import { COLOR_BY, type ColorBy } from "./paint";
+import type { Tool } from "./pointer";
+import { HELP } from "./query";
+import type { Scene } from "./scene";
+import { ARROWS, type Arrows } from "./state";
+
+const MOST_CHIPS = 40;
+const TOOLS: readonly (readonly [Tool, string, string])[] = [
+  ["select", "Select", "a drag selects an area (V)"],
+  ["pan", "Move", "a drag moves the view (H)"],
+  ["measure", "Measure", "a drag measures (M)"],
+];
+
+export interface Choices {
+  tool(): Tool;
+  use(tool: Tool): void;
+  help(): void;
+  /** Give the keyboard back to the lanes. */
+  home(): void;
+}
+
+export class Bar {
+  readonly root: HTMLElement;
+  readonly search = h("input", {
+    type: "search",
+    placeholder: "search  /",
+    "aria-label": "Search events",
+    title: HELP,
+    spellcheck: "false",
+  });
+  private readonly filter = button("Filter", "hide what does not match");
+  private readonly found = h("span", { class: "tlt-found", role: "status" });
+  private readonly previous = button("↑", "previous match (Shift N)");
+  private readonly next = button("↓", "next match (N)");
+  private readonly colors: HTMLSelectElement;
+  private readonly arrows: HTMLSelectElement;
+  private readonly unit: HTMLSelectElement;
+  private readonly tools: HTMLButtonElement[];
+  private readonly folded = button("Fold", "collapse or open all groups");
+
+  constructor(
+    private readonly scene: Scene,
+    private readonly to: Choices,
+    signal: AbortSignal,
+  ) {
+    const { header, state } = scene;
+    this.colors = choice(
+      "Colour by",
+      COLOR_BY.map((by) => [by, `colour: ${by}`]),
+      state.colorBy,
+    );
+    this.arrows = choice(
+      "Arrows",
+      ARROWS.map((each) => [each, `arrows: ${each}`]),
+      state.arrows,
+    );
+    this.unit = choice(
+      "Unit of time",
+      scene.units.map((unit) => [unit, unit]),
+      state.unit,
+    );
+    this.tools = TOOLS.map(([, text, title]) => button(text, title));
+    const [all, help] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
+    this.root = h(
+      "div",
+      { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
+      header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
+      header.badge ? h("span", { class: "tlt-badge", title: header.simulated }, header.badge) : null,
+      h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
+      h("span", { class: "tlt-grow" }),
+      h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
+      this.found,
+      this.colors,
+      scene.events.flowSrc.length ? this.arrows : null,
+      scene.units.length > 1 ? this.unit : null,
+      h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools),
+      h(
+        "span",
+        { class: "tlt-group" },
+        scene.roots.some((node) => node.children.length) ? this.folded : null,
+        all,
+        help,
+      ),
+    );
+    const on = (element: HTMLElement, type: string, act: (event: Event) => void) =>
+      element.addEventListener(type, act, { signal });
+    on(this.search, "input", () => scene.set({ query: this.search.value }));
+    on(this.search, "keydown", (event) => this.searchKey(event as KeyboardEvent));
+    on(this.previous, "click", () => scene.nextMatch(-1));
+    on(this.next, "click", () => scene.nextMatch(1));
+    on(this.filter, "click", () => scene.set({ filter: !scene.state.filter }));
+    on(this.colors, "change", () => scene.set({ colorBy: this.colors.value as ColorBy }));
+    on(this.arrows, "change", () => scene.set({ arrows: this.arrows.value as Arrows }));
+    on(this.unit, "change", () => scene.set({ unit: this.unit.value as Unit }));
+    this.tools.forEach((element, n) => {
+      on(element, "click", () => to.use(TOOLS[n][0]));
+    });
+    on(this.folded, "click", () => scene.fold(scene.state.lanes.collapsed.size === 0));
+    on(all, "click", () => scene.showAll());
+    on(help, "click", () => to.help());
+    this.show();
+  }
+
+  private searchKey(event: KeyboardEvent): void {
+    event.stopPropagation(); // no key of the notebook, or of the lanes
+    if (event.key === "Enter") this.scene.nextMatch(event.shiftKey ? -1 : 1);
+    else if (event.key === "Escape") {
+      this.scene.set({ query: "" });
+      this.to.home();
+    } else return;
+    event.preventDefault();
+  }
+
+  /** Everything as the scene has it. */
+  show(): void {
+    const { state, matches } = this.scene;
+    if (this.search.value !== state.query) this.search.value = state.query;
+    this.colors.value = state.colorBy;
+    this.arrows.value = state.arrows;
+    this.unit.value = state.unit;
+    press(this.filter, state.filter);
+    TOOLS.forEach(([tool], n) => {
+      press(this.tools[n], tool === this.to.tool());
+    });
+    this.folded.textContent = state.lanes.collapsed.size ? "Unfold" : "Fold";
+    const at = matches?.indexOf(this.scene.focused) ?? -1;
+    this.found.textContent = matches
+      ? at >= 0
+        ? `${number(at + 1)} of ${number(matches.length)}`
+        : `${number(matches.length)} found`
+      : "";
+    this.found.hidden = !matches;
+    for (const element of [this.previous, this.next]) element.disabled = !matches?.length;
+  }
+}
+
+/** Names with their colours, each a switch; or the scale of what is coloured. */
+export class Legend {
+  readonly root = h("div", {
+    class: "tlt-legend",
+    role: "group",
+    "aria-label": "Names: click hides one, Alt click shows it alone",
+  });
+  private readonly counts: Uint32Array;
+  private chips = new Map<string, HTMLElement>();
+
+  constructor(
+    private readonly scene: Scene,
+    signal: AbortSignal,
+  ) {
+    const { events } = scene;
+    this.counts = new Uint32Array(events.names.length);
+    for (let i = 0; i < events.count; i++) this.counts[events.nameCode(i)]++;
+    const order = events.names.map((_, n) => n).filter((n) => this.counts[n]);
+    order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
+    for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
+    this.show();
+  }
+
+  private chip(n: number, signal: AbortSignal): HTMLElement {
+    const name = this.scene.events.names[n];
+    const swatch = h("span", { class: "tlt-swatch" });
+    swatch.style.background = this.scene.paint.nameCss(n);
+    const chip = h(
+      "button",
+      { type: "button" },
+      swatch,
+      h("bdi", {}, clean(name, 60)),
+      h("span", { class: "tlt-count" }, number(this.counts[n])),
+    );
+    chip.addEventListener("click", (event) => this.click(name, event.altKey), { signal });
+    return chip;
+  }
+
+  private click(name: string, alone: boolean): void {
+    const { hiddenNames } = this.scene.state;
+    const others = this.scene.events.names.filter((each, n) => each !== name && this.counts[n]);
+    if (alone)
+      this.scene.set({
+        hiddenNames: hiddenNames.length === others.length && !hiddenNames.includes(name) ? [] : others,
+      });
+    else if (hiddenNames.includes(name)) this.scene.set({ hiddenNames: hiddenNames.filter((each) => each !== name) });
+    else this.scene.set({ hiddenNames: [...hiddenNames, name] });
+  }
+
+  show(): void {
+    const { paint, state, events } = this.scene;
+    const swatches = state.colorBy === "name";
+    for (const [name, chip] of this.chips) {
+      press(chip, !state.hiddenNames.includes(name));
+      (chip.firstChild as HTMLElement).hidden = !swatches;
+    }
+    const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
+    const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
+    this.root.replaceChildren(
+      ...ramp,
+      ...this.chips.values(),
+      ...(rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []),
+    );
+    this.root.hidden = !events.count;
+  }
+
+  private ramp(low: number, high: number): HTMLElement {
+    const bar = h("span", { class: "tlt-ramp" });
+    const steps = this.scene.paint.colors.slice(0, 32);
+    bar.style.background = `linear-gradient(to right, ${steps.map(css).join(",")})`;
+    const unit = this.scene.state.colorBy === "duration" ? " cycles" : "";
+    const text = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+    const line = h("span", { class: "tlt-count" }, `${this.scene.state.colorBy} ${text(low)}`);
+    const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high) + unit));
+    whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";
+    return whole;
+  }
+}
+
+function button(text: string, title: string): HTMLButtonElement {
+  return h("button", { type: "button", title, "aria-label": text.length < 2 && title }, text);
+}
+
+function press(element: HTMLElement, pressed: boolean): void {
+  element.setAttribute("aria-pressed", String(pressed));
+}
+
+function choice(label: string, options: readonly (readonly [string, string])[], value: string): HTMLSelectElement {
+  const select = h(
+    "select",
+    { "aria-label": label, title: label },
+    ...options.map(([key, text]) => h("option", { value: key }, text)),
+  );
+  select.value = value;
+  return select;
+}

@@ -1,0 +1,56 @@
+// All that is known of one event, in words: for the hover, the details, the table and the clipboard.
+
+import type { Axis } from "./axis";
+import type { Events } from "./events";
+import { clean, count, duration, nanoseconds, number, payloadText, percent } from "./format";
+import type { Texts } from "./label";
+
+export interface Fact {
+  readonly key: string;
+  readonly value: string;
+}
+
+export function factsOf(i: number, events: Events, texts: Texts, ns: boolean): Fact[] {
+  const lane = events.laneOf(i);
+  const start = events.origin + BigInt(events.start[i]);
+  const cycles = events.duration[i];
+  const at = (time: number) => nanoseconds(lane.nsOffset + lane.nsRate * time);
+  const track = [`thread ${lane.thread}`, `lane ${clean(lane.name, 40)}`];
+  if (lane.group) track.push(`group ${clean(lane.group, 40)}`);
+  if (lane.role) track.push(`role ${clean(lane.role, 40)}`);
+  const facts: Fact[] = [];
+  const add = (key: string, value: string) => value && facts.push({ key, value });
+  add("payload", payloadText(texts.begin(i), texts.end(i)));
+  add("start", [count(start, "cycle"), ns ? at(events.start[i]) : ""].filter(Boolean).join(" · "));
+  if (events.isInstant(i)) add("duration", "instant");
+  else {
+    const share = lane.ctaCycles > 0 ? `${percent(cycles / lane.ctaCycles)} of the CTA` : "";
+    add(
+      "duration",
+      [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · "),
+    );
+  }
+  if (events.isTruncated(i)) add("state", "begun, never ended");
+  add("CTA", `${lane.cta} (${lane.block.join(", ")})${lane.sm >= 0 ? ` · SM ${lane.sm}` : ""}`);
+  add("track", track.join(" · "));
+  if (events.source(i)) add("source", clean(events.source(i)));
+  return facts;
+}
+
+/** One sentence for a screen reader. */
+export function sentence(i: number, events: Events, texts: Texts, ns: boolean): string {
+  const facts = factsOf(i, events, texts, ns).map(({ key, value }) => `${key} ${value}`);
+  return [clean(texts.name(i)), ...facts].join(", ");
+}
+
+/** Lines for the clipboard. */
+export function asText(i: number, events: Events, texts: Texts, ns: boolean): string {
+  return [texts.name(i), ...factsOf(i, events, texts, ns).map(({ key, value }) => `${key}\t${value}`)].join("\n");
+}
+
+/** A length of the axis in words, in both units where they are the same everywhere. */
+export function length(value: number, axis: Axis): string {
+  return duration(value, axis.unit);
+}
+
+export { number };

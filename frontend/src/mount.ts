@@ -1,0 +1,38 @@
+// Shows a timeline in an element, from the columns alone.
+
+import { h } from "./dom";
+import { type Options, View } from "./view";
+import { bytesOf, type Header, Wire } from "./wire";
+
+/** What `tltrace_nb.widget.wire.encode` gives: the header, and the columns as bytes or as base64 of their gzip. */
+export interface Data {
+  readonly header: string | Header;
+  readonly columns: ArrayBuffer | ArrayBufferView | string;
+}
+
+/** Show a timeline in `element`. Resolves to the view; `view.close()` takes it away. An error is shown in words, too. */
+export async function mount(element: HTMLElement, data: Data, options: Options = {}): Promise<View> {
+  try {
+    const header: Header = typeof data.header === "string" ? JSON.parse(data.header) : data.header;
+    const bytes = typeof data.columns === "string" ? await unpack(data.columns) : bytesOf(data.columns);
+    return new View(element, new Wire(header, bytes), options);
+  } catch (error) {
+    showError(element, error as Error);
+    throw error;
+  }
+}
+
+export function showError(element: HTMLElement, error: Error): void {
+  element.append(h("div", { class: "tlt-error", role: "alert" }, `The timeline cannot be shown: ${error.message}`));
+}
+
+async function unpack(base64: string): Promise<Uint8Array> {
+  return inflate(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)));
+}
+
+/** The bytes of a gzip. */
+export async function inflate(packed: Uint8Array): Promise<Uint8Array> {
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack gzip; a newer one can");
+  const stream = new Blob([packed as BlobPart]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}

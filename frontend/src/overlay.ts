@@ -1,0 +1,105 @@
+// What follows the pointer and the reader's choice, on a canvas over the lanes: cheap to draw again.
+
+import { arrow } from "./arrow";
+import type { Span } from "./axis";
+import { length } from "./facts";
+import { AXIS, context2d, FONT, type Frame, middleOf, type Placed, Places, placed, xOf } from "./picture";
+import type { Scene } from "./scene";
+import type { Theme } from "./theme";
+import { ROW } from "./tree";
+
+export class Overlay {
+  private readonly context: CanvasRenderingContext2D;
+
+  constructor(
+    canvas: HTMLCanvasElement,
+    private readonly scene: Scene,
+  ) {
+    this.context = context2d(canvas);
+  }
+
+  /** `pointer`: the x of the pointer in CSS pixels, or null. */
+  draw(frame: Frame, theme: Theme, pointer: number | null): void {
+    const { context, scene } = this;
+    const { ratio, width, height, gutter } = frame;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, width * ratio, height * ratio);
+    const shown = placed(scene, frame);
+    context.save();
+    context.beginPath();
+    context.rect(gutter * ratio, 0, (width - gutter) * ratio, height * ratio);
+    context.clip();
+    if (scene.area) this.area(scene.area.span, scene.area.lanes, frame, theme);
+    if (scene.measured) this.area(scene.measured, null, frame, theme);
+    if (pointer !== null && pointer > gutter) {
+      context.fillStyle = theme.soft;
+      context.globalAlpha = 0.5;
+      context.fillRect(Math.round(pointer * ratio), AXIS * ratio, Math.max(1, Math.round(ratio)), height * ratio);
+      context.globalAlpha = 1;
+    }
+    context.beginPath();
+    context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
+    context.clip();
+    if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
+    if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
+    if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
+    context.restore();
+  }
+
+  private area(span: Span, lanes: readonly [number, number] | null, frame: Frame, theme: Theme): void {
+    const { context, scene } = this;
+    const { ratio, height } = frame;
+    const [from, to] = [span.from, span.to].map((time) => xOf(time, scene.span, frame) * ratio);
+    const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
+    const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
+    const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
+    context.fillStyle = theme.accent;
+    context.globalAlpha = 0.12;
+    context.fillRect(from, top, to - from, bottom - top);
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = ratio;
+    context.strokeRect(from, top, to - from, bottom - top);
+    const text = length(span.to - span.from, scene.axis);
+    context.font = `600 ${11 * ratio}px ${FONT}`;
+    const wide = context.measureText(text).width + 12 * ratio;
+    const middle = Math.min(Math.max((from + to) / 2, frame.gutter * ratio + wide / 2), frame.width * ratio - wide / 2);
+    context.fillStyle = theme.accent;
+    context.fillRect(middle - wide / 2, 3 * ratio, wide, 19 * ratio);
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(text, middle, 13 * ratio);
+  }
+
+  /** The arrows of the hovered and the focused event. */
+  private arrows(shown: readonly Placed[], frame: Frame, theme: Theme): void {
+    const { context, scene } = this;
+    const places = new Places(scene, shown, frame);
+    context.strokeStyle = context.fillStyle = theme.accent;
+    for (const i of new Set([scene.hovered, scene.focused])) {
+      if (i < 0) continue;
+      const pairs = [...scene.arrowsFrom(i).map((to) => [i, to]), ...scene.arrowsTo(i).map((from) => [from, i])];
+      for (const [src, dst] of pairs.slice(0, 100)) {
+        const [from, to] = [places.end(src), places.start(dst)];
+        if (from && to) arrow(context, from, to, frame.ratio);
+      }
+    }
+  }
+
+  private outline(i: number, shown: readonly Placed[], frame: Frame, color: string, wide: number): void {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const row = scene.events.rowOf(i);
+    const lane = scene.events.lanes[scene.events.rowLane[row]];
+    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time) => xOf(time, scene.span, frame) * ratio);
+    for (const each of shown) {
+      if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
+      const middle = middleOf(each, row) * ratio;
+      const half = (ROW / 2 - 0.5) * ratio;
+      context.strokeStyle = color;
+      context.lineWidth = wide * ratio;
+      context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);
+    }
+  }
+}

@@ -1,0 +1,450 @@
+// Draws the lanes, their labels and the time axis on a canvas. Everything here is in device pixels.
+
+import { arrow } from "./arrow";
+import { type Span, tickStep, ticks } from "./axis";
+import { css } from "./color";
+import { type Events, lowerBound } from "./events";
+import { fitted, Ruler, type Texts } from "./label";
+import type { Notes } from "./raster";
+import type { Scene } from "./scene";
+import type { Theme } from "./theme";
+import { GAP, ROW, type Strip } from "./tree";
+
+export const FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
+export const AXIS = 26;
+/** Most texts and marks of a frame; a screen has room for fewer that can be read. */
+const MOST_LABELS = 1500;
+const MOST_ARROWS = 1200;
+
+/** Where things stand, in CSS pixels, and device pixels per CSS pixel. */
+export interface Frame {
+  readonly width: number;
+  readonly height: number;
+  readonly gutter: number;
+  readonly ratio: number;
+}
+
+/** A strip and the y of its top on the canvas, in CSS pixels. */
+export interface Placed {
+  readonly strip: Strip;
+  readonly y: number;
+}
+
+/** The strips in view: the pinned ones, then those scrolled to. */
+export function placed(scene: Scene, frame: Frame): Placed[] {
+  const { rows, state } = scene;
+  const top = AXIS + rows.pinnedHeight;
+  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
+  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
+  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
+}
+
+/** The y of the middle of a row of a strip. */
+export function middleOf({ strip, y }: Placed, row: number): number {
+  if (strip.kind !== "lane") return y + strip.height / 2;
+  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
+}
+
+export class Picture {
+  private readonly context: CanvasRenderingContext2D;
+  private readonly lines = document.createElement("canvas");
+  private readonly lineContext: CanvasRenderingContext2D;
+  private image: ImageData | null = null;
+  private readonly ruler: Ruler;
+  /** Events and bins that the last frame looked at. */
+  looked = 0;
+
+  constructor(
+    canvas: HTMLCanvasElement,
+    private readonly scene: Scene,
+    private readonly texts: Texts,
+  ) {
+    this.context = context2d(canvas);
+    this.lineContext = context2d(this.lines);
+    this.ruler = new Ruler(this.context);
+  }
+
+  draw(frame: Frame, theme: Theme): void {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const px = (value: number) => Math.round(value * ratio);
+    const [width, height, left, top] = [frame.width, frame.height, frame.gutter, AXIS].map(px);
+    const shown = placed(scene, frame);
+    const split = AXIS + scene.rows.pinnedHeight;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.fillStyle = css(theme.ground);
+    context.fillRect(0, 0, width, height);
+    this.bands(shown, theme, frame);
+    this.grid(frame, theme);
+    context.save();
+    clip(context, left, top, width - left, height - top);
+    const notes = new Collected(px(13), scene.events);
+    this.bars(shown, frame, notes);
+    this.torn(notes, theme, ratio);
+    this.points(notes, theme, ratio);
+    this.labels(notes, theme, frame);
+    if (scene.state.arrows === "all") this.arrows(shown, frame, theme);
+    context.restore();
+    if (scene.rows.pinnedHeight) {
+      context.fillStyle = theme.soft;
+      context.fillRect(0, px(split) - 1, width, Math.max(1, px(1)));
+    }
+    this.names(shown, frame, theme);
+    this.axis(frame, theme);
+    if (!scene.events.count) this.nothing(frame, theme);
+  }
+
+  private bands(shown: readonly Placed[], theme: Theme, { width, ratio }: Frame): void {
+    const { context } = this;
+    for (const { strip, y } of shown) {
+      const [top, bottom] = [Math.round(y * ratio), Math.round((y + strip.height) * ratio)];
+      if (strip.kind !== "lane") {
+        context.fillStyle = theme.head;
+        context.fillRect(0, top, Math.round(width * ratio), bottom - top);
+      }
+      context.fillStyle = theme.line;
+      context.fillRect(0, bottom - 1, Math.round(width * ratio), 1);
+    }
+  }
+
+  private grid(frame: Frame, theme: Theme): void {
+    const { context } = this;
+    context.fillStyle = theme.band;
+    for (const x of this.tickPlaces(frame).map(([, x]) => x))
+      context.fillRect(
+        x,
+        Math.round(AXIS * frame.ratio),
+        Math.max(1, Math.round(frame.ratio)),
+        frame.height * frame.ratio,
+      );
+  }
+
+  private bars(shown: readonly Placed[], frame: Frame, notes: Collected): void {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const left = Math.round(frame.gutter * ratio);
+    const width = Math.round(frame.width * ratio) - left;
+    if (width <= 0) return;
+    const bars: { top: number; height: number; rows: number[] }[] = [];
+    for (const { strip, y } of shown) {
+      if (strip.kind === "head") continue;
+      const lanes = strip.node.lanes;
+      const count = strip.kind === "summary" ? 1 : lanes[0].rows;
+      for (let n = 0; n < count; n++) {
+        const top = strip.kind === "summary" ? y + 3 : y + GAP / 2 + n * ROW + 1;
+        const bottom = strip.kind === "summary" ? y + strip.height - 4 : top + ROW - 2;
+        const rows =
+          strip.kind === "summary"
+            ? lanes.flatMap(({ row, rows }) => Array.from({ length: rows }, (_, r) => row + r))
+            : [lanes[0].row + n];
+        bars.push({ top: Math.round(top * ratio), height: Math.round(bottom * ratio) - Math.round(top * ratio), rows });
+      }
+    }
+    if (!bars.length) return;
+    const pixels = this.pixels(width, bars.length);
+    this.looked = 0;
+    bars.forEach(({ top, height, rows }, n) => {
+      const line = pixels.subarray(n * width, (n + 1) * width);
+      for (const row of rows) {
+        const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
+        const scale = (width * rate) / (scene.span.to - scene.span.from);
+        const cycle = (scene.span.from - offset) / rate;
+        notes.at(left, top, height, rows.length > 1, row, scale);
+        this.looked += scene.raster.paint(line, row, { cycle, scale, width }, scene.paint.inks, notes);
+      }
+    });
+    this.lineContext.putImageData(this.image!, 0, 0, 0, 0, width, bars.length);
+    context.imageSmoothingEnabled = false;
+    bars.forEach(({ top, height }, n) => {
+      context.drawImage(this.lines, 0, n, width, 1, left, top, width, height);
+    });
+  }
+
+  /** Cleared pixels of `height` lines. */
+  private pixels(width: number, height: number): Uint32Array {
+    const { image, lines } = this;
+    if (!image || image.width !== width || image.height < height) {
+      lines.width = width;
+      lines.height = Math.max(height, 64);
+      this.image = this.lineContext.createImageData(width, lines.height);
+    }
+    const pixels = new Uint32Array(this.image!.data.buffer);
+    pixels.fill(0, 0, width * height);
+    return pixels;
+  }
+
+  /** A range that never ended: its right edge is torn off. */
+  private torn(notes: Collected, theme: Theme, ratio: number): void {
+    const { context, scene } = this;
+    const step = 4 * ratio;
+    context.fillStyle = css(theme.ground);
+    context.beginPath();
+    for (const { i, to, from, top, height } of notes.bars) {
+      if (!scene.events.isTruncated(i)) continue;
+      const depth = Math.min(step, (to - from) / 2);
+      context.moveTo(to + 1, top);
+      for (let y = 0, n = 0; y <= height + step; y += step / 1.5, n++)
+        context.lineTo(to - (n % 2 ? depth : 0), top + Math.min(y, height));
+      context.lineTo(to + 1, top + height);
+      context.closePath();
+    }
+    context.fill();
+  }
+
+  private points(notes: Collected, theme: Theme, ratio: number): void {
+    const { context, scene } = this;
+    for (const { i, from, top, height, room } of notes.points) {
+      const size = Math.min(Math.max(room, 2 * ratio), 4.5 * ratio);
+      const [x, y] = [from + 0.5, top + height / 2];
+      context.fillStyle = css(scene.paint.colorOf(i));
+      context.strokeStyle = theme.ink;
+      context.lineWidth = ratio * 0.75;
+      context.beginPath();
+      if (scene.events.isInstant(i)) {
+        context.moveTo(x, y - size);
+        context.lineTo(x + size, y);
+        context.lineTo(x, y + size);
+        context.lineTo(x - size, y);
+        context.closePath();
+      } else context.rect(x - ratio, top, 2 * ratio, height);
+      context.fill();
+      context.stroke();
+    }
+  }
+
+  private labels(notes: Collected, theme: Theme, { ratio, gutter, width }: Frame): void {
+    const { context, scene, texts, ruler } = this;
+    const [pad, gap] = [4 * ratio, 5 * ratio];
+    const [left, right] = [gutter * ratio, width * ratio];
+    ruler.use(`${11 * ratio}px ${FONT}`);
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    let style = "";
+    const write = (i: number, from: number, room: number, y: number, color: string) => {
+      const words = fitted(texts.name(i), texts.payload(i), room, gap, ruler);
+      if (!words) return;
+      if (style !== color) context.fillStyle = style = color;
+      if (words.name) context.fillText(words.name, from, y);
+      if (words.payload) {
+        context.fillText(words.payload, from + words.at, y);
+        if (words.name) context.fillRect(from + words.at - gap / 2 - ratio / 4, y - 4 * ratio, ratio / 2, 8 * ratio);
+      }
+    };
+    for (const { i, from, to, top, height } of notes.bars) {
+      const inset = to - from < 6 * pad ? pad / 2 : pad;
+      const begin = Math.max(from, left) + inset;
+      const room = Math.min(to, right) - begin - inset + ratio;
+      if (room < 7 * ratio) continue;
+      write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
+    }
+    for (const { i, from, top, height, room } of notes.points) {
+      const begin = from + 8 * ratio;
+      const limit = Math.min(from + room - 2 * ratio, right);
+      if (limit - begin > 10 * ratio) write(i, begin, limit - begin, top + height / 2 + ratio / 2, theme.ink);
+    }
+  }
+
+  private arrows(shown: readonly Placed[], frame: Frame, theme: Theme): void {
+    const { scene } = this;
+    const { flowSrc, flowDst } = scene.events;
+    const place = new Places(scene, shown, frame);
+    let drawn = 0;
+    this.context.strokeStyle = this.context.fillStyle = theme.soft;
+    for (const { strip } of shown) {
+      if (strip.kind === "head") continue;
+      for (const lane of strip.node.lanes) {
+        const [first, end] = [lane.row, lane.row + lane.rows].map((row) => scene.events.rowStart[row]);
+        for (let n = lowerBound(flowSrc, first, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] < end; n++) {
+          const from = place.end(flowSrc[n]);
+          const to = place.start(flowDst[n]);
+          if (!from || !to || Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > frame.width * frame.ratio)
+            continue;
+          if (drawn++ > MOST_ARROWS) return;
+          arrow(this.context, from, to, frame.ratio);
+        }
+      }
+    }
+  }
+
+  private names(shown: readonly Placed[], frame: Frame, theme: Theme): void {
+    const { context, ruler } = this;
+    const { ratio, gutter, height } = frame;
+    const [left, top] = [gutter, AXIS].map((value) => Math.round(value * ratio));
+    context.save();
+    clip(context, 0, top, left, height * ratio - top);
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    for (const { strip, y } of shown) {
+      const indent = 8 + Math.min(strip.depth, 4) * 12;
+      const middle = Math.round((y + (strip.kind === "lane" ? GAP / 2 + ROW / 2 : strip.height / 2)) * ratio);
+      const leaf = strip.kind === "lane";
+      ruler.use(`${leaf ? "" : "600 "}${11 * ratio}px ${FONT}`);
+      context.fillStyle = leaf ? theme.soft : theme.ink;
+      if (!leaf) triangle(context, (indent + 3) * ratio, middle, 3.5 * ratio, strip.kind === "head");
+      const begin = (indent + (leaf ? 0 : 12)) * ratio;
+      const text = ruler.elide(strip.node.label, left - begin - 8 * ratio);
+      context.fillText(text, begin, middle + ratio / 2);
+    }
+    context.restore();
+    context.fillStyle = theme.line;
+    context.fillRect(left - 1, 0, 1, height * ratio);
+  }
+
+  private axis(frame: Frame, theme: Theme): void {
+    const { context, scene, ruler } = this;
+    const { ratio } = frame;
+    const [left, top, width] = [frame.gutter, AXIS, frame.width].map((value) => Math.round(value * ratio));
+    context.fillStyle = css(theme.ground);
+    context.fillRect(0, 0, width, top);
+    ruler.use(`${10.5 * ratio}px ${FONT}`);
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    const step = this.step(frame);
+    for (const [time, x] of this.tickPlaces(frame)) {
+      context.fillStyle = theme.soft;
+      context.fillRect(x, top - 5 * ratio, Math.max(1, Math.round(ratio)), 5 * ratio);
+      const text = scene.axis.label(time, step);
+      if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
+    }
+    context.fillStyle = theme.soft;
+    const unit = scene.axis.unit === "ns" ? "ns since the first CTA" : "cycles since CTA entry";
+    context.fillText(ruler.elide(unit, left - 16 * ratio), 8 * ratio, top / 2);
+    context.fillStyle = theme.line;
+    context.fillRect(0, top - 1, width, 1);
+  }
+
+  private nothing(frame: Frame, theme: Theme): void {
+    const { context, ruler } = this;
+    ruler.use(`${13 * frame.ratio}px ${FONT}`);
+    context.fillStyle = theme.soft;
+    context.textAlign = "center";
+    context.fillText("no events", ((frame.width + frame.gutter) / 2) * frame.ratio, (frame.height / 2) * frame.ratio);
+  }
+
+  private step(frame: Frame): number {
+    const whole = this.scene.axis.unit === "cycles";
+    return tickStep(this.scene.span, Math.max((frame.width - frame.gutter) / 110, 1), whole);
+  }
+
+  private tickPlaces(frame: Frame): [time: number, x: number][] {
+    const { axis, span } = this.scene;
+    return ticks(span, this.step(frame), axis.origin).map((time) => [
+      time,
+      Math.round(xOf(time, span, frame) * frame.ratio),
+    ]);
+  }
+}
+
+/** The x of a time, in CSS pixels. */
+export function xOf(time: number, span: Span, frame: Frame): number {
+  return frame.gutter + ((time - span.from) / (span.to - span.from)) * (frame.width - frame.gutter);
+}
+
+/** The time at `x` CSS pixels. */
+export function timeAt(x: number, span: Span, frame: Frame): number {
+  return span.from + ((x - frame.gutter) / (frame.width - frame.gutter)) * (span.to - span.from);
+}
+
+/** Where events are on the canvas, in device pixels. */
+export class Places {
+  private readonly byLane = new Map<number, Placed>();
+
+  constructor(
+    private readonly scene: Scene,
+    shown: readonly Placed[],
+    private readonly frame: Frame,
+  ) {
+    for (const each of shown)
+      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
+  }
+
+  start(i: number): { x: number; y: number } | null {
+    return this.at(i, this.scene.axis.startOf(i));
+  }
+
+  end(i: number): { x: number; y: number } | null {
+    return this.at(i, this.scene.axis.endOf(i));
+  }
+
+  private at(i: number, time: number): { x: number; y: number } | null {
+    const row = this.scene.events.rowOf(i);
+    const strip = this.byLane.get(this.scene.events.rowLane[row]);
+    if (!strip) return null;
+    const { ratio } = this.frame;
+    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: middleOf(strip, row) * ratio };
+  }
+}
+
+interface Noted {
+  readonly i: number;
+  readonly from: number;
+  readonly to: number;
+  readonly top: number;
+  readonly height: number;
+  /** Pixels to the next event on the row. */
+  readonly room: number;
+}
+
+/** Bars and points of a frame, with where they are. */
+class Collected implements Notes {
+  readonly bars: Noted[] = [];
+  readonly points: Noted[] = [];
+  private left = 0;
+  private top = 0;
+  private height = 0;
+  private summary = false;
+  private row = 0;
+  private scale = 1;
+
+  constructor(
+    readonly least: number,
+    private readonly events: Events,
+  ) {}
+
+  /** What follows is of this row, `scale` pixels a cycle, drawn here. */
+  at(left: number, top: number, height: number, summary: boolean, row: number, scale: number): void {
+    [this.left, this.top, this.height, this.summary, this.row, this.scale] = [left, top, height, summary, row, scale];
+  }
+
+  bar(i: number, from: number, to: number): void {
+    if (!this.summary && this.bars.length < MOST_LABELS) this.bars.push(this.noted(i, from, to));
+  }
+
+  point(i: number, at: number): void {
+    if (!this.summary && this.points.length < MOST_LABELS) this.points.push(this.noted(i, at, at + 1));
+  }
+
+  private noted(i: number, from: number, to: number): Noted {
+    const { events, left, top, height } = this;
+    const last = i + 1 >= events.rowStart[this.row + 1];
+    const room = last ? Number.POSITIVE_INFINITY : (events.start[i + 1] - events.start[i]) * this.scale;
+    return { i, from: from + left, to: to + left, top, height, room };
+  }
+}
+
+export function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser cannot draw on a canvas");
+  return context;
+}
+
+function clip(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
+  context.beginPath();
+  context.rect(x, y, width, height);
+  context.clip();
+}
+
+function triangle(context: CanvasRenderingContext2D, x: number, y: number, size: number, open: boolean): void {
+  context.beginPath();
+  if (open) {
+    context.moveTo(x - size, y - size / 2);
+    context.lineTo(x + size, y - size / 2);
+    context.lineTo(x, y + size);
+  } else {
+    context.moveTo(x - size / 2, y - size);
+    context.lineTo(x - size / 2, y + size);
+    context.lineTo(x + size, y);
+  }
+  context.closePath();
+  context.fill();
+}

@@ -1,0 +1,109 @@
+// What is typed into the search box: words of the name, and conditions such as payload>=3, dur=100..200, lane:main.
+
+import type { Events } from "./events";
+
+export type Predicate = (i: number) => boolean;
+
+type Field =
+  | "payload"
+  | "duration"
+  | "start"
+  | "end"
+  | "cta"
+  | "sm"
+  | "thread"
+  | "lane"
+  | "group"
+  | "role"
+  | "source"
+  | "kind";
+
+const FIELDS: Readonly<Record<string, Field>> = {
+  payload: "payload", p: "payload", duration: "duration", dur: "duration", start: "start", end: "end", cta: "cta",
+  sm: "sm", thread: "thread", t: "thread", lane: "lane", group: "group", role: "role", source: "source", kind: "kind",
+}; // biome-ignore format: a table
+const TEXT: ReadonlySet<Field> = new Set(["lane", "group", "role", "source", "kind"]);
+const TERM = /(-?)(?:([a-z]+)\s*(>=|<=|!=|=|>|<|:)\s*)?("[^"]*"|\S+)/gi;
+
+export const HELP =
+  'load "two words" -not payload>=3 dur=100..200 start>5000 lane:main sm=3 cta=0 thread=128 group: role: source: kind:';
+
+/**
+ * Whether an event matches all terms of `text`; null for an empty query. Times are in cycles, as in the frame. Throws an
+ * Error that says what is wrong with a term.
+ */
+export function parseQuery(text: string, events: Events): Predicate | null {
+  const tests: Predicate[] = [];
+  for (const [whole, minus, key, operator, raw] of text.matchAll(TERM)) {
+    const field = key === undefined ? undefined : FIELDS[key.toLowerCase()];
+    const test = field
+      ? condition(field, operator, unquoted(raw), events)
+      : name(unquoted(whole.slice(minus.length)), events);
+    tests.push(minus ? (i) => !test(i) : test);
+  }
+  if (!tests.length) return null;
+  return (i) => tests.every((test) => test(i));
+}
+
+function unquoted(text: string): string {
+  return text.replace(/^"(.*)"$/, "$1");
+}
+
+function name(part: string, events: Events): Predicate {
+  const wanted = part.toLowerCase();
+  const fits = events.names.map((each) => each.toLowerCase().includes(wanted));
+  return (i) => fits[events.nameCode(i)];
+}
+
+function condition(field: Field, operator: string, value: string, events: Events): Predicate {
+  if (TEXT.has(field)) {
+    const wanted = value.toLowerCase();
+    const read = textOf(field, events);
+    const has: Predicate = (i) => read(i).toLowerCase().includes(wanted);
+    if (operator === "!=") return (i) => !has(i);
+    if (operator === ":" || operator === "=") return has;
+    throw new Error(`${field} is text: write ${field}:${value}`);
+  }
+  const read = numberOf(field, events);
+  const [low, high] = range(value, field);
+  switch (operator) {
+    case ">": return (i) => read(i) > high;
+    case ">=": return (i) => read(i) >= low;
+    case "<": return (i) => read(i) < low;
+    case "<=": return (i) => read(i) <= high;
+    case "!=": return (i) => !(read(i) >= low && read(i) <= high);
+    default: return Number.isNaN(low) ? (i) => Number.isNaN(read(i)) : (i) => read(i) >= low && read(i) <= high;
+  } // biome-ignore format: a table
+}
+
+function range(text: string, field: string): [number, number] {
+  const parts = text.split("..");
+  const ends = parts.map((part) =>
+    Number(part.replace(/^-?inf$/i, (inf) => (inf[0] === "-" ? "-Infinity" : "Infinity"))),
+  );
+  const wrong = parts.length > 2 || parts.some((part, n) => !part || (Number.isNaN(ends[n]) && !/^nan$/i.test(part)));
+  if (wrong) throw new Error(`${field} is a number: write ${field}=3, ${field}>3 or ${field}=3..5, not ${text}`);
+  return [ends[0], ends[ends.length - 1]];
+}
+
+function textOf(field: Field, events: Events): (i: number) => string {
+  if (field === "source") return (i) => events.source(i);
+  if (field === "kind") return (i) => (events.isInstant(i) ? "instant" : "range");
+  if (field === "lane") return (i) => events.laneOf(i).name;
+  if (field === "group") return (i) => events.laneOf(i).group;
+  return (i) => events.laneOf(i).role;
+}
+
+function numberOf(field: Field, events: Events): (i: number) => number {
+  const origin = Number(events.origin);
+  switch (field) {
+    // An event without payload is on neither side of a number.
+    case "payload": return (i) => { const value = events.payloadOf(i); return value === undefined ? Number.POSITIVE_INFINITY * 0 : Number(value); };
+    case "duration": return (i) => events.duration[i];
+    case "start": return (i) => origin + events.start[i];
+    case "end": return (i) => origin + events.end(i);
+    case "cta": return (i) => events.laneOf(i).cta;
+    case "sm": return (i) => events.laneOf(i).sm;
+    default: return (i) => events.laneOf(i).thread;
+  } // biome-ignore format: a table
+}

@@ -1,0 +1,451 @@
+// What a view shows and what can be done to it. No drawing and no DOM here: the parts of the view listen.
+
+import { Axis, type Span, type Unit } from "./axis";
+import { type Events, HIDDEN, type Lane, lowerBound } from "./events";
+import { neighbour } from "./hit";
+import { Levels } from "./levels";
+import { FILTERED, MATCHED, Paint, SELECTED } from "./paint";
+import { parseQuery } from "./query";
+import { Raster } from "./raster";
+import { ARROWS, restore, type Saved, type State } from "./state";
+import { type Node, PLAIN, Rows, type Strip, siblings, tree } from "./tree";
+import type { Header } from "./wire";
+
+/** An area that was brushed: times of the axis, and pixels from the top of the lanes (null for all lanes). */
+export interface Area {
+  readonly span: Span;
+  readonly lanes: readonly [number, number] | null;
+}
+
+/** "moved": the part in view; "codes": what events are painted as; "state": what else a view looks like. */
+export type Change = "codes" | "frame" | "hover" | "focus" | "selection" | "moved" | "state" | "message";
+
+export class Scene {
+  readonly paint: Paint;
+  readonly levels: Levels;
+  readonly raster: Raster;
+  readonly roots: Node[];
+  readonly units: readonly Unit[];
+  state: State;
+  axis: Axis;
+  span: Span;
+  rows: Rows;
+  /** Height of the part of the view that scrolls. */
+  viewHeight = 300;
+  hovered = -1;
+  focused = -1;
+  area: Area | null = null;
+  /** A length that is measured, without selecting. */
+  measured: Span | null = null;
+  /** Positions of the selected events; null when nothing is selected. */
+  selected: Uint32Array | null = null;
+  matches: Uint32Array | null = null;
+  /** What a query, or a selection, could not do. */
+  message = "";
+  private readonly listeners = new Map<Change, Set<() => void>>();
+
+  constructor(
+    readonly events: Events,
+    readonly header: Header,
+    saved: Saved,
+  ) {
+    this.paint = new Paint(events, header.palette, header.name_color);
+    this.levels = new Levels(events);
+    this.raster = new Raster(events, this.levels);
+    this.roots = tree(events.lanes);
+    this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
+    const severalCtas = events.lanes.some((lane) => lane.cta !== events.lanes[0].cta);
+    const plain: State = {
+      unit: header.ns && severalCtas ? "ns" : "cycles",
+      span: null,
+      scroll: 0,
+      colorBy: "name",
+      arrows: events.flowSrc.length <= 200 ? "all" : "hovered",
+      query: "",
+      filter: false,
+      hiddenNames: [],
+      lanes: PLAIN,
+    };
+    this.state = restore(plain, saved, this.units);
+    this.axis = new Axis(events, this.state.unit);
+    this.span = this.spanOf(this.state);
+    this.rows = new Rows(this.roots, this.state.lanes);
+    this.paint.colorBy(this.state.colorBy);
+    this.search();
+  }
+
+  on(change: Change, listener: () => void): void {
+    const known = this.listeners.get(change);
+    if (known) known.add(listener);
+    else this.listeners.set(change, new Set([listener]));
+  }
+
+  private tell(...changes: Change[]): void {
+    for (const change of changes) for (const listener of this.listeners.get(change) ?? []) listener();
+  }
+
+  say(message: string): void {
+    this.message = message;
+    this.tell("message");
+  }
+
+  // Time
+
+  private spanOf(state: State): Span {
+    if (!state.span) return this.axis.all;
+    const origin = Number(this.axis.origin);
+    return this.axis.fit({ from: state.span[0] - origin, to: state.span[1] - origin });
+  }
+
+  /** Show this part of the axis. */
+  look(span: Span): void {
+    this.span = this.axis.fit(span);
+    const origin = Number(this.axis.origin);
+    this.state = { ...this.state, span: [this.span.from + origin, this.span.to + origin] };
+    this.tell("frame", "moved");
+  }
+
+  zoom(factor: number, share = 0.5): void {
+    this.look(this.axis.zoom(this.span, factor, share));
+  }
+
+  /** Move by a share of the width. */
+  pan(share: number): void {
+    const by = (this.span.to - this.span.from) * share;
+    this.look({ from: this.span.from + by, to: this.span.to + by });
+  }
+
+  showAll(): void {
+    this.span = this.axis.all;
+    this.state = { ...this.state, span: null };
+    this.tell("frame", "moved");
+  }
+
+  /** The brushed area, else the focused event, else the selected ones, else everything. */
+  showSelection(): void {
+    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
+    if (span) this.look(withRoom(span));
+    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
+    else this.showAll();
+  }
+
+  spanOfEvents(positions: Iterable<number>): Span {
+    let from = Number.POSITIVE_INFINITY;
+    let to = Number.NEGATIVE_INFINITY;
+    for (const i of positions) {
+      from = Math.min(from, this.axis.startOf(i));
+      to = Math.max(to, this.axis.endOf(i));
+    }
+    return { from, to };
+  }
+
+  // Lanes
+
+  scrollTo(top: number): void {
+    const most = Math.max(this.rows.height - this.viewHeight, 0);
+    const scroll = Math.round(Math.min(Math.max(top, 0), most));
+    if (scroll === this.state.scroll) return;
+    this.state = { ...this.state, scroll };
+    this.tell("frame", "moved");
+  }
+
+  /** Change what the reader has done to the lanes. */
+  arrange(lanes: Partial<State["lanes"]>): void {
+    this.state = { ...this.state, lanes: { ...this.state.lanes, ...lanes } };
+    this.rows = new Rows(this.roots, this.state.lanes);
+    this.area = null;
+    this.scrollTo(this.state.scroll);
+    this.tell("frame", "state");
+  }
+
+  toggle(list: "collapsed" | "hidden" | "pinned", key: string): void {
+    const now = this.state.lanes[list] as Iterable<string>;
+    const next = [...now].filter((each) => each !== key);
+    if (next.length === [...now].length) next.push(key);
+    this.arrange({ [list]: list === "pinned" ? next : new Set(next) });
+  }
+
+  /** Collapse all branches of the first step, or open everything. */
+  fold(closed: boolean): void {
+    const keys = closed ? this.roots.filter((node) => node.children.length).map((node) => node.key) : [];
+    this.arrange({ collapsed: new Set(keys) });
+  }
+
+  /** Move a branch or lane among its siblings. */
+  move(key: string, by: 1 | -1): void {
+    const { parent, keys } = siblings(this.roots, key, this.state.lanes);
+    const at = keys.indexOf(key);
+    const to = at + by;
+    if (at < 0 || to < 0 || to >= keys.length) return;
+    [keys[at], keys[to]] = [keys[to], keys[at]];
+    this.arrange({ order: new Map(this.state.lanes.order).set(parent, keys) });
+  }
+
+  /** Bring `lane` into view, opening what hides it. */
+  private reveal(lane: Lane): void {
+    const above = ancestors(this.roots, lane);
+    const { collapsed, hidden, pinned } = this.state.lanes;
+    if (above.some((key) => pinned.includes(key))) return;
+    if (above.some((key) => collapsed.has(key) || hidden.has(key)))
+      this.arrange({
+        collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
+        hidden: new Set([...hidden].filter((key) => !above.includes(key))),
+      });
+    const strip = this.rows.showing(lane);
+    if (!strip) return;
+    if (strip.top < this.state.scroll) this.scrollTo(strip.top);
+    else if (strip.top + strip.height > this.state.scroll + this.viewHeight)
+      this.scrollTo(strip.top + strip.height - this.viewHeight);
+  }
+
+  // Single events
+
+  hover(i: number): void {
+    if (i === this.hovered) return;
+    this.hovered = i;
+    this.tell("hover");
+  }
+
+  /** Make `i` the event that the details are about; -1 for none. `follow`: bring it into view. */
+  focus(i: number, follow = true): void {
+    this.focused = i;
+    if (i >= 0 && follow) {
+      this.reveal(this.events.laneOf(i));
+      const [from, to] = [this.axis.startOf(i), this.axis.endOf(i)];
+      const width = this.span.to - this.span.from;
+      const outside = from >= this.span.to || to <= this.span.from;
+      const cut = from < this.span.from || to > this.span.to;
+      if (outside || (cut && to - from < width)) {
+        const middle = (from + to) / 2;
+        this.look({ from: middle - width / 2, to: middle + width / 2 });
+      }
+    }
+    this.tell("focus");
+  }
+
+  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
+  step(by: 1 | -1): void {
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : this.firstInView());
+  }
+
+  /** To the lane above or below, at the same time. */
+  stepLane(by: 1 | -1): void {
+    if (this.focused < 0) {
+      this.focus(this.firstInView());
+      return;
+    }
+    const { events } = this;
+    const lane = events.laneOf(this.focused);
+    const strips = this.rows.strips.filter((strip) => strip.kind === "lane");
+    const at = strips.findIndex((strip) => strip.node.lanes[0] === lane);
+    const time = (this.axis.startOf(this.focused) + this.axis.endOf(this.focused)) / 2;
+    for (let n = at + by; n >= 0 && n < strips.length; n += by) {
+      const near = this.nearest(strips[n].node.lanes[0], time);
+      if (near < 0) continue;
+      this.focus(near);
+      return;
+    }
+  }
+
+  private nearest(lane: Lane, time: number): number {
+    const { offset, rate } = this.axis.line(lane);
+    const cycle = (time - offset) / rate;
+    const { events } = this;
+    let best = -1;
+    let distance = Number.POSITIVE_INFINITY;
+    for (let row = lane.row; row < lane.row + lane.rows; row++) {
+      const at = lowerBound(events.start, cycle, events.rowStart[row], events.rowStart[row + 1]);
+      for (const i of [at - 1, at]) {
+        if (i < events.rowStart[row] || i >= events.rowStart[row + 1] || events.code[i] === HIDDEN) continue;
+        const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
+        if (away < distance) [best, distance] = [i, away];
+      }
+    }
+    return best;
+  }
+
+  firstInView(): number {
+    let best = -1;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const strip of this.rows.between(this.state.scroll, this.state.scroll + this.viewHeight)) {
+      if (strip.kind !== "lane") continue;
+      const lane = strip.node.lanes[0];
+      const near = this.nearest(lane, this.span.from);
+      if (near >= 0 && this.axis.startOf(near) < earliest && this.axis.endOf(near) >= this.span.from)
+        [best, earliest] = [near, this.axis.startOf(near)];
+      if (best >= 0) break;
+    }
+    return best;
+  }
+
+  /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
+  jump(direction: 1 | -1): void {
+    const next = direction > 0 ? this.arrowsFrom(this.focused) : this.arrowsTo(this.focused);
+    if (next.length) this.focus(next[0]);
+    else
+      this.say(
+        this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`,
+      );
+  }
+
+  arrowsFrom(i: number): number[] {
+    const { flowSrc, flowDst } = this.events;
+    const found: number[] = [];
+    for (let n = lowerBound(flowSrc, i, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] === i; n++)
+      found.push(flowDst[n]);
+    return found;
+  }
+
+  arrowsTo(i: number): number[] {
+    const { flowSrc, flowDst } = this.events;
+    const found: number[] = [];
+    for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
+    return found;
+  }
+
+  // Selection
+
+  /** Select what touches the area, as far as it is not filtered out. */
+  brush(area: Area | null, done: boolean): void {
+    this.area = area;
+    if (done) this.select(area ? this.inside(area) : null);
+    this.tell("hover");
+  }
+
+  select(positions: Uint32Array | null): void {
+    this.selected = positions;
+    const { marks } = this.paint;
+    for (let i = 0; i < marks.length; i++) marks[i] &= ~SELECTED;
+    if (positions) for (const i of positions) marks[i] |= SELECTED;
+    this.recode();
+    this.tell("selection", "frame");
+  }
+
+  clearSelection(): void {
+    this.area = null;
+    this.measured = null;
+    if (this.selected) this.select(null);
+    this.focus(-1);
+    this.tell("hover");
+  }
+
+  private inside({ span, lanes }: Area): Uint32Array {
+    const { events } = this;
+    const found: number[] = [];
+    const rowIn = (row: number) => {
+      const lane = events.lanes[events.rowLane[row]];
+      const { offset, rate } = this.axis.line(lane);
+      const from = events.firstEndingAfter(row, (span.from - offset) / rate);
+      const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
+      for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
+    };
+    for (const strip of lanes ? this.rows.between(lanes[0], lanes[1]) : this.rows.strips) {
+      if (strip.kind === "head") continue;
+      for (const lane of strip.node.lanes)
+        for (let row = lane.row; row < lane.row + lane.rows; row++)
+          if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) rowIn(row);
+    }
+    return Uint32Array.from(new Set(found)).sort();
+  }
+
+  // What is coloured, dimmed and hidden
+
+  set(change: Partial<Pick<State, "unit" | "colorBy" | "arrows" | "query" | "filter" | "hiddenNames">>): void {
+    const before = this.state;
+    this.state = { ...before, ...change };
+    if (this.state.unit !== before.unit) {
+      this.axis = new Axis(this.events, this.state.unit);
+      this.state = { ...this.state, span: null };
+      this.span = this.axis.all;
+      this.area = this.measured = null;
+    }
+    if (this.state.colorBy !== before.colorBy) {
+      this.paint.colorBy(this.state.colorBy);
+      this.recode();
+    }
+    const { query, filter, hiddenNames } = this.state;
+    if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
+    this.tell("frame", "state");
+  }
+
+  nextArrows(): void {
+    this.set({ arrows: ARROWS[(ARROWS.indexOf(this.state.arrows) + 1) % ARROWS.length] });
+  }
+
+  /** To the next match in time after the focused event; round at the end. */
+  nextMatch(by: 1 | -1): void {
+    const { matches } = this;
+    if (!matches?.length) return;
+    const at = this.focused < 0 ? -1 : matches.indexOf(this.focused);
+    const next = at < 0 ? (by > 0 ? 0 : matches.length - 1) : (at + by + matches.length) % matches.length;
+    this.focus(matches[next]);
+  }
+
+  private search(): void {
+    const { events, paint } = this;
+    const hidden = new Set(this.state.hiddenNames.map((name) => events.names.indexOf(name)));
+    let test = null;
+    this.message = "";
+    try {
+      test = parseQuery(this.state.query, events);
+    } catch (error) {
+      this.message = (error as Error).message;
+    }
+    const found: number[] = [];
+    for (let i = 0; i < events.count; i++) {
+      const fits = test?.(i) ?? false;
+      const out = hidden.has(events.nameCode(i)) || (this.state.filter && test !== null && !fits);
+      paint.marks[i] = (paint.marks[i] & SELECTED) | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
+      if (fits && !out) found.push(i);
+    }
+    this.matches = test ? byStart(found, (i) => this.axis.startOf(i)) : null;
+    this.recode();
+    this.tell("message");
+  }
+
+  private recode(): void {
+    const searching = this.matches !== null && !this.state.filter;
+    this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
+    this.levels.clear();
+    this.tell("codes");
+  }
+
+  /** Take over what was saved. */
+  restore(saved: Saved): void {
+    const next = restore(this.state, saved, this.units);
+    const { unit, colorBy, arrows, query, filter, hiddenNames } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames });
+    this.arrange(next.lanes);
+    this.state = { ...this.state, span: next.span };
+    this.span = this.spanOf(this.state);
+    this.scrollTo(next.scroll);
+    this.tell("frame");
+  }
+}
+
+function byStart(positions: readonly number[], start: (i: number) => number): Uint32Array {
+  const times = Float64Array.from(positions, start);
+  const order = Uint32Array.from(positions, (_, n) => n).sort((a, b) => times[a] - times[b] || a - b);
+  return order.map((n) => positions[n]);
+}
+
+function withRoom({ from, to }: Span): Span {
+  const room = Math.max((to - from) * 0.05, 0.5);
+  return { from: from - room, to: to + room };
+}
+
+function touches(strip: Strip, row: number, [from, to]: readonly [number, number]): boolean {
+  const top = strip.top + 2 + row * 18;
+  return top < to && top + 18 > from;
+}
+
+function ancestors(roots: readonly Node[], lane: Lane): string[] {
+  const keys: string[] = [];
+  let nodes = roots;
+  for (;;) {
+    const node = nodes.find((each) => each.lanes.includes(lane));
+    if (!node) return keys;
+    keys.push(node.key);
+    nodes = node.children;
+  }
+}

@@ -1,0 +1,86 @@
+// The style sheet of a view. Every rule is under .tlt, so that it meets nothing of the notebook's.
+
+export const STYLE = `
+.tlt { --tlt-ground: var(--jp-layout-color0, var(--vscode-editor-background, #ffffff)); background: var(--tlt-ground);
+  color: var(--tlt-ink); font: 12px/1.4 system-ui, -apple-system, "Segoe UI", sans-serif; position: relative;
+  border: 1px solid var(--tlt-line); border-radius: 6px; overflow: clip; min-width: 0; box-sizing: border-box;
+  text-align: left; }
+@media (prefers-color-scheme: dark) {
+  .tlt { --tlt-ground: var(--jp-layout-color0, var(--vscode-editor-background, #16191d)); } }
+.tlt[data-theme=light] { --tlt-ground: #ffffff; }
+.tlt[data-theme=dark] { --tlt-ground: #16191d; }
+.tlt *, .tlt *::before { box-sizing: border-box; }
+.tlt[hidden], .tlt [hidden] { display: none !important; }
+.tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 5px; padding: 6px 8px; }
+.tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
+  max-width: 26em; }
+.tlt-count { color: var(--tlt-soft); white-space: nowrap; }
+.tlt-badge { border: 1px solid var(--tlt-warn); border-radius: 9px; padding: 0 7px; color: var(--tlt-warn);
+  font-size: 11px; white-space: nowrap; }
+.tlt-grow { flex: 1 1 0; min-width: 0; }
+.tlt button, .tlt select, .tlt input { font: inherit; color: inherit; background: transparent; margin: 0;
+  border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 6px; font-size: 11.5px; }
+.tlt select option { background: var(--tlt-ground); color: var(--tlt-ink); }
+.tlt button { cursor: pointer; min-width: 24px; }
+.tlt button:hover, .tlt select:hover { background: var(--tlt-head); }
+.tlt button[aria-pressed=true] { background: var(--tlt-ink); color: var(--tlt-ground); border-color: var(--tlt-ink); }
+.tlt button:disabled { opacity: 0.4; cursor: default; }
+.tlt-group { display: inline-flex; }
+.tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
+.tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
+.tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
+.tlt input[type=search] { width: 9.5em; min-width: 6em; }
+.tlt :focus { outline: none; }
+.tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
+.tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
+.tlt-note { padding: 0 8px 4px; overflow-wrap: anywhere; }
+.tlt-warn { color: var(--tlt-warn); }
+.tlt-map { display: block; width: 100%; height: 34px; border-top: 1px solid var(--tlt-line); cursor: grab;
+  touch-action: pan-y; }
+.tlt-stage { position: relative; border-top: 1px solid var(--tlt-line); overflow: hidden; resize: vertical;
+  min-height: 80px; max-height: 90vh; touch-action: pan-y; user-select: none; -webkit-user-select: none; }
+.tlt-stage:focus-visible { outline-offset: -2px; }
+.tlt-stage canvas { position: absolute; left: 0; top: 0; display: block; }
+.tlt-stage canvas + canvas { pointer-events: none; }
+.tlt-scroll { position: absolute; right: 0; bottom: 0; width: 14px; overflow: hidden auto; scrollbar-width: thin; }
+.tlt-scroll > div { width: 1px; }
+.tlt-tip { position: absolute; z-index: 3; pointer-events: none; max-width: 380px; padding: 7px 10px;
+  background: var(--tlt-ground); border: 1px solid var(--tlt-soft); border-radius: 5px;
+  box-shadow: 0 3px 12px #0004; overflow-wrap: anywhere; left: 0; top: 0; }
+.tlt-tip b { display: block; font-size: 12.5px; }
+.tlt-tip div { color: var(--tlt-soft); }
+.tlt-tip div > span { color: var(--tlt-ink); }
+.tlt-hint { position: absolute; left: 50%; bottom: 14px; transform: translateX(-50%); padding: 3px 12px;
+  border-radius: 12px; background: var(--tlt-ink); color: var(--tlt-ground); pointer-events: none; z-index: 4; }
+.tlt-menu { position: absolute; z-index: 5; display: flex; flex-direction: column; padding: 4px;
+  background: var(--tlt-ground); border: 1px solid var(--tlt-soft); border-radius: 5px; box-shadow: 0 3px 12px #0004; }
+.tlt-menu button { border: 0; text-align: left; }
+.tlt-legend { display: flex; flex-wrap: wrap; gap: 2px 4px; padding: 5px 8px; border-top: 1px solid var(--tlt-line);
+  max-height: 84px; overflow: auto; align-items: center; }
+.tlt-legend button { display: inline-flex; align-items: center; gap: 5px; border-color: transparent; max-width: 22em;
+  height: 21px; padding: 0 6px; }
+.tlt-legend button > bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.tlt-legend button[aria-pressed=true] { background: transparent; color: inherit; border-color: transparent; }
+.tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
+.tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
+.tlt-ramp { width: 160px; height: 11px; border-radius: 2px; }
+.tlt-panel { display: flex; flex-wrap: wrap; gap: 8px 28px; padding: 8px 10px; border-top: 1px solid var(--tlt-line);
+  max-height: 240px; overflow: auto; }
+.tlt-panel h3 { font-size: 12px; margin: 0 0 4px; font-weight: 600; overflow-wrap: anywhere; }
+.tlt-panel dl { display: grid; grid-template-columns: max-content 1fr; gap: 1px 12px; margin: 0; }
+.tlt-panel dt { color: var(--tlt-soft); } .tlt-panel dd { margin: 0; overflow-wrap: anywhere; }
+.tlt table { border-collapse: collapse; font: inherit; font-variant-numeric: tabular-nums; margin: 0; }
+.tlt th, .tlt td { padding: 1px 12px 1px 0; text-align: right; border: 0; background: none; color: inherit; }
+.tlt th { color: var(--tlt-soft); font-weight: 500; }
+.tlt th:first-child, .tlt td:first-child { text-align: left; max-width: 22em; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; }
+.tlt-help { position: absolute; inset: 0; z-index: 6; overflow: auto; padding: 12px 16px; background: var(--tlt-ground); }
+.tlt-help .tlt-keys { columns: 270px; column-gap: 28px; margin: 8px 0; padding: 0; }
+.tlt-help .tlt-keys div { display: flex; gap: 8px; break-inside: avoid; padding: 1.5px 0; }
+.tlt-help kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--tlt-line); border-radius: 3px;
+  padding: 0 5px; background: var(--tlt-head); color: inherit; white-space: nowrap; box-shadow: none; }
+.tlt-help .tlt-keys div > span:first-child { flex: 0 0 8.5em; }
+.tlt-sr { position: absolute !important; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+  white-space: nowrap; }
+.tlt-error { padding: 10px 12px; color: var(--tlt-warn, #b93c06); overflow-wrap: anywhere; }
+`;

@@ -1,0 +1,462 @@
+// One view: its elements, what they listen to, and when they are drawn. `close` leaves nothing behind.
+
+import { Spoken } from "./access";
+import { Bar, Legend } from "./bar";
+import { copyText, h } from "./dom";
+import { Events } from "./events";
+import { asText, factsOf } from "./facts";
+import { help } from "./help";
+import { fromRuns, toRuns } from "./ids";
+import { type Desk, press } from "./keys";
+import { Texts } from "./label";
+import { Minimap } from "./minimap";
+import { Overlay } from "./overlay";
+import { COLOR_BY } from "./paint";
+import { Panel } from "./panel";
+import { AXIS, type Frame, Picture } from "./picture";
+import { Pointer, type Tool } from "./pointer";
+import { Scene } from "./scene";
+import { type Saved, save } from "./state";
+import { STYLE } from "./style";
+import { onThemeChange, type Theme, themeOf } from "./theme";
+import type { Strip } from "./tree";
+import type { Wire } from "./wire";
+
+export interface Options {
+  /** Height of the lanes in pixels; by default by the number of lanes, up to 560. */
+  readonly height?: number | null;
+  readonly theme?: "auto" | "light" | "dark";
+  readonly view?: Saved;
+  /** Told, a moment later, how the view was changed. */
+  onView?(view: Required<Saved>): void;
+  /** Told which events are selected: runs of positions in the frame, (first, how many) as uint32. */
+  onSelection?(runs: Uint32Array): void;
+}
+
+const USUAL_HEIGHT = [110, 560] as const;
+const LEAST_GUTTER = 64;
+const MOST_GUTTER = 230;
+const SCROLLBAR = 14;
+const LATER_MS = 200;
+
+export class View {
+  readonly scene: Scene;
+  /** Milliseconds that the last frame and the last hover took on the main thread. */
+  readonly spent = { frame: 0, overlay: 0, looked: 0 };
+  private readonly ending = new AbortController();
+  private readonly root: HTMLElement;
+  private readonly stage: HTMLElement;
+  private readonly map = h("canvas", { class: "tlt-map", "aria-hidden": "true" });
+  private readonly base = h("canvas", { "aria-hidden": "true" });
+  private readonly over = h("canvas", { "aria-hidden": "true" });
+  private readonly spacer = h("div");
+  private readonly scroll = h("div", { class: "tlt-scroll", "aria-hidden": "true", tabindex: "-1" }, this.spacer);
+  private readonly tip = h("div", { class: "tlt-tip", hidden: true });
+  private readonly hintText = h(
+    "div",
+    { class: "tlt-hint", hidden: true },
+    "Ctrl + wheel zooms; click to activate the wheel and the keys",
+  );
+  private readonly note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
+  private readonly picture: Picture;
+  private readonly overlay: Overlay;
+  private readonly minimap: Minimap;
+  private readonly bar: Bar;
+  private readonly legend: Legend;
+  private readonly panel: Panel;
+  private readonly spoken: Spoken;
+  private readonly texts: Texts;
+  private theme: Theme;
+  private frame: Frame = { width: 0, height: 0, gutter: 0, ratio: 1 };
+  private tool: Tool = "select";
+  private at: { x: number; y: number } | null = null;
+  private menu: HTMLElement | null = null;
+  private helping: HTMLElement | null = null;
+  private asked = 0;
+  private barAt = 0;
+  private stale = { frame: true, map: true };
+  private later = 0;
+  private hinting = 0;
+  /** While Python's wishes are carried out: they are not told back. */
+  private quiet = false;
+  private changed = false;
+
+  constructor(
+    host: HTMLElement,
+    wire: Wire,
+    private readonly options: Options,
+  ) {
+    const { signal } = this.ending;
+    const scene = new Scene(new Events(wire), wire.header, options.view ?? {});
+    this.scene = scene;
+    this.texts = new Texts(scene.events);
+    this.stage = h(
+      "div",
+      { class: "tlt-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-label": `Lanes of ${wire.header.title || "the trace"}; press ? for the keys` },
+      this.base, this.over, this.scroll, this.tip, this.hintText,
+    ); // biome-ignore format: children in one line
+    this.spoken = new Spoken(scene, this.texts);
+    this.bar = new Bar(
+      scene,
+      { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() },
+      signal,
+    );
+    this.legend = new Legend(scene, signal);
+    this.panel = new Panel(scene, this.texts, this.actions(signal));
+    const losses = wire.header.losses
+      ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses)
+      : null;
+    this.root = h(
+      "div",
+      { class: "tlt", "data-lm-suppress-shortcuts": "true", "data-theme": options.theme ?? "auto", role: "region", "aria-label": `Timeline of ${wire.header.title || "a trace"}` },
+      h("style", {}, STYLE), this.bar.root, losses, this.note, this.map, this.stage, this.legend.root, this.panel.root, this.spoken.live, this.spoken.table,
+    ); // biome-ignore format: children in one line
+    const [least, most] = USUAL_HEIGHT;
+    const wanted = options.height ?? Math.min(Math.max(scene.rows.height + AXIS + 1, least), most);
+    this.stage.style.height = `${wanted}px`;
+    host.append(this.root);
+    this.theme = themeOf(this.root);
+    this.picture = new Picture(this.base, scene, this.texts);
+    this.overlay = new Overlay(this.over, scene);
+    this.minimap = new Minimap(this.map, scene, () => this.ask());
+    new Pointer(this.stage, scene, {
+      frame: () => this.frame,
+      tool: () => this.tool,
+      moved: (x, y) => this.pointed(x, y),
+      hint: () => this.hint(),
+      menu: (strip, x, y) => this.openMenu(strip, x, y),
+    }, signal); // biome-ignore format: one object
+    this.minimap.listen(() => this.frame.gutter, signal);
+    this.listen(signal);
+    this.retheme();
+    this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
+  }
+
+  private listen(signal: AbortSignal): void {
+    const { scene, stage } = this;
+    scene.on("frame", () => this.redraw());
+    scene.on("hover", () => this.ask());
+    scene.on("focus", () => {
+      this.panel.show();
+      this.spoken.say();
+      this.bar.show();
+      this.ask();
+    });
+    scene.on("selection", () => {
+      this.panel.aggregate();
+      this.tellSelection();
+    });
+    scene.on("state", () => {
+      this.bar.show();
+      this.legend.show();
+      this.soon();
+    });
+    scene.on("moved", () => this.soon());
+    scene.on("codes", () => {
+      scene.paint.ink(this.theme);
+      this.stale.map = true;
+    });
+    scene.on("message", () => {
+      this.note.textContent = scene.message;
+      this.note.hidden = !scene.message;
+    });
+    stage.addEventListener("keydown", (event) => this.key(event), { signal });
+    stage.addEventListener("pointerdown", (event) => {
+      if (!this.menu?.contains(event.target as Node)) this.closeMenu();
+    }, { signal }); // biome-ignore format: short
+    // The scrollbar's own answer to being set must not undo what came after.
+    const scrolled = () => {
+      if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
+    };
+    this.scroll.addEventListener("scroll", scrolled, { signal, passive: true });
+    onThemeChange(() => this.retheme(), signal);
+    const sizes = new ResizeObserver(() => this.redraw());
+    sizes.observe(stage);
+    const seen = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.redraw());
+    seen.observe(stage);
+    signal.addEventListener("abort", () => {
+      sizes.disconnect();
+      seen.disconnect();
+    });
+  }
+
+  /** Take everything away. */
+  close(): void {
+    this.ending.abort();
+    cancelAnimationFrame(this.asked);
+    clearTimeout(this.later);
+    clearTimeout(this.hinting);
+    this.root.remove();
+  }
+
+  // Drawing
+
+  private retheme(): void {
+    this.theme = themeOf(this.root);
+    const { style } = this.root;
+    for (const key of ["ink", "soft", "line", "accent", "warn", "head"] as const)
+      style.setProperty(`--tlt-${key}`, this.theme[key]);
+    style.colorScheme = this.theme.dark ? "dark" : "light";
+    this.scene.paint.ink(this.theme);
+    this.stale.map = true;
+    this.redraw();
+  }
+
+  private redraw(): void {
+    this.stale.frame = true;
+    this.ask();
+  }
+
+  private ask(): void {
+    if (this.asked || this.ending.signal.aborted) return;
+    this.asked = requestAnimationFrame(() => {
+      this.asked = 0;
+      this.draw();
+    });
+  }
+
+  /** Draw now what has changed. */
+  draw(): void {
+    const { clientWidth, clientHeight } = this.stage;
+    if (clientWidth === 0 || clientHeight === 0) return;
+    const began = performance.now();
+    if (this.stale.frame) this.drawFrame(clientWidth, clientHeight);
+    const drawn = performance.now();
+    this.overlay.draw(this.frame, this.theme, this.at?.x ?? null);
+    this.showTip();
+    const done = performance.now();
+    if (this.stale.frame) Object.assign(this.spent, { frame: done - began, looked: this.picture.looked });
+    this.spent.overlay = done - drawn;
+    this.stale.frame = false;
+  }
+
+  private drawFrame(clientWidth: number, height: number): void {
+    const { scene } = this;
+    const ratio = window.devicePixelRatio || 1;
+    const body = Math.max(height - AXIS - scene.rows.pinnedHeight, 0);
+    const scrolls = scene.rows.height > body;
+    const width = clientWidth - (scrolls ? SCROLLBAR : 0);
+    const gutter = Math.round(Math.min(Math.max(width * 0.2, LEAST_GUTTER), MOST_GUTTER));
+    this.frame = { width, height, gutter, ratio };
+    scene.viewHeight = body;
+    scene.scrollTo(scene.state.scroll);
+    this.scroll.hidden = !scrolls;
+    if (scrolls) {
+      this.scroll.style.top = `${AXIS + scene.rows.pinnedHeight}px`;
+      this.spacer.style.height = `${scene.rows.height}px`;
+      if (Math.abs(this.scroll.scrollTop - scene.state.scroll) > 1) this.scroll.scrollTop = scene.state.scroll;
+      this.barAt = this.scroll.scrollTop;
+    }
+    for (const canvas of [this.base, this.over]) {
+      const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+      if (canvas.width === w && canvas.height === h) continue;
+      [canvas.width, canvas.height] = [w, h];
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+    }
+    if (this.stale.map) {
+      this.stale.map = false;
+      this.minimap.count(this.ending.signal, this.theme);
+    }
+    this.picture.draw(this.frame, this.theme);
+    this.minimap.draw(clientWidth, gutter, ratio, this.theme);
+    this.root.dataset.drawn = "";
+  }
+
+  // Hovering
+
+  private pointed(x: number | null, y: number): void {
+    this.at = x === null ? null : { x, y };
+    this.ask();
+  }
+
+  private showTip(): void {
+    const { scene, tip, at } = this;
+    const i = scene.hovered;
+    tip.hidden = i < 0 || !at;
+    if (i < 0 || !at) return;
+    if (tip.dataset.event !== String(i)) {
+      tip.dataset.event = String(i);
+      tip.replaceChildren(
+        h("b", { dir: "auto" }, this.texts.name(i)),
+        ...factsOf(i, scene.events, this.texts, scene.header.ns).map(({ key, value }) =>
+          h("div", {}, `${key} `, h("span", { dir: "auto" }, value)),
+        ),
+      );
+    }
+    const [w, hgt] = [tip.offsetWidth, tip.offsetHeight];
+    const { width, height } = this.frame;
+    const left = at.x + 14 + w > width ? Math.max(at.x - 14 - w, 2) : at.x + 14;
+    const top = at.y + 16 + hgt > height ? Math.max(Math.min(at.y - 12 - hgt, height - hgt), 2) : at.y + 16;
+    tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  }
+
+  private hint(): void {
+    this.hintText.hidden = false;
+    clearTimeout(this.hinting);
+    this.hinting = window.setTimeout(() => {
+      this.hintText.hidden = true;
+    }, 1400);
+  }
+
+  // Hands
+
+  private key(event: KeyboardEvent): void {
+    if (event.target !== this.stage) return;
+    const desk: Desk = {
+      search: () => this.bar.search.focus(),
+      help: () => this.help(),
+      copy: () => this.copy(),
+      leave: () => this.leave(),
+      use: (tool) => this.use(tool),
+      nextColor: () =>
+        this.scene.set({ colorBy: COLOR_BY[(COLOR_BY.indexOf(this.scene.state.colorBy) + 1) % COLOR_BY.length] }),
+    };
+    if (!press(event, this.scene, desk)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private use(tool: Tool): void {
+    this.tool = tool;
+    if (tool !== "measure") this.scene.measured = null;
+    this.stage.style.cursor = tool === "pan" ? "grab" : tool === "measure" ? "crosshair" : "";
+    this.bar.show();
+    this.ask();
+  }
+
+  private leave(): void {
+    const { scene } = this;
+    if (this.helping) this.help();
+    else if (scene.selected || scene.area || scene.measured || scene.focused >= 0) scene.clearSelection();
+    else this.stage.blur();
+  }
+
+  private help(): void {
+    if (this.helping) {
+      this.helping.remove();
+      this.helping = null;
+      this.stage.focus();
+      return;
+    }
+    this.helping = help(() => this.help());
+    this.helping.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape" || event.key === "?") this.help();
+    });
+    this.root.append(this.helping);
+    this.helping.focus();
+  }
+
+  private openMenu(strip: Strip, x: number, y: number): void {
+    this.closeMenu();
+    const { scene } = this;
+    const { key } = strip.node;
+    const { pinned, collapsed } = scene.state.lanes;
+    const entries: [string, () => void][] = [
+      [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
+      ["Hide", () => scene.toggle("hidden", key)],
+      ["Move up", () => scene.move(key, -1)],
+      ["Move down", () => scene.move(key, 1)],
+    ];
+    if (strip.kind !== "lane")
+      entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
+    if (scene.rows.hiddenCount)
+      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: new Set() })]);
+    const items = entries.map(([text, act]) => {
+      const item = h("button", { type: "button", role: "menuitem" }, text);
+      item.addEventListener("click", () => {
+        this.closeMenu();
+        this.stage.focus();
+        act();
+      });
+      return item;
+    });
+    this.menu = h("div", { class: "tlt-menu", role: "menu" }, ...items);
+    this.menu.style.left = `${x}px`;
+    this.menu.style.top = `${Math.max(Math.min(y, this.frame.height - items.length * 25 - 10), 0)}px`;
+    this.menu.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape") {
+        this.closeMenu();
+        this.stage.focus();
+      }
+    });
+    this.stage.append(this.menu);
+    items[0].focus();
+  }
+
+  private closeMenu(): void {
+    this.menu?.remove();
+    this.menu = null;
+  }
+
+  private actions(signal: AbortSignal): HTMLElement[] {
+    const make = (text: string, act: () => void) => {
+      const button = h("button", { type: "button" }, text);
+      button.addEventListener("click", act, { signal });
+      return button;
+    };
+    return [
+      make("Zoom to it", () => this.scene.showSelection()),
+      make("Copy", () => this.copy()),
+      make("Clear", () => this.scene.clearSelection()),
+    ];
+  }
+
+  private copy(): void {
+    const { focused, selected, events, header } = this.scene;
+    const parts = focused >= 0 ? [asText(focused, events, this.texts, header.ns)] : [];
+    if (selected) parts.push(this.panel.asText());
+    const text = parts.join("\n\n");
+    if (!text) return;
+    copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
+  }
+
+  // Python's end
+
+  /** After a moment without further change, list what is in view and tell how the view was changed. */
+  private soon(): void {
+    clearTimeout(this.later);
+    this.changed ||= !this.quiet;
+    this.later = window.setTimeout(() => {
+      this.spoken.list();
+      if (this.changed) this.options.onView?.(save(this.scene.state));
+      this.changed = false;
+    }, LATER_MS);
+  }
+
+  /** Take over a saved view; it is not told back. */
+  setView(saved: Saved): void {
+    if (JSON.stringify(save(this.scene.state)) === JSON.stringify({ ...save(this.scene.state), ...saved })) return;
+    this.quiet = true;
+    this.scene.restore(saved);
+    this.quiet = false;
+  }
+
+  private tellSelection(): void {
+    if (this.quiet || !this.options.onSelection) return;
+    const { selected, events } = this.scene;
+    try {
+      this.options.onSelection(selected ? toRuns(selected.map((i) => events.id[i])) : new Uint32Array(0));
+    } catch (error) {
+      this.scene.say((error as Error).message);
+    }
+  }
+
+  /** Select these runs of positions in the frame; it is not told back. */
+  setSelection(runs: Uint8Array): void {
+    const { scene } = this;
+    const ids = fromRuns(runs);
+    const positions = ids.map((id) => scene.events.positionOf(id)).sort();
+    if (sameNumbers(positions, scene.selected ?? new Uint32Array(0))) return;
+    this.quiet = true;
+    scene.area = null;
+    scene.select(positions.length ? positions : null);
+    this.quiet = false;
+  }
+}
+
+function sameNumbers(a: Uint32Array, b: Uint32Array): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
+}

@@ -1,0 +1,135 @@
+// The anywidget: a model in Python's kernel, and any number of views of it.
+//
+// Traits: `header` (JSON text) and `columns` (gzip of the columns; empty where they are too large to be saved in a
+// notebook, then they are asked for by a message), `view`, `selected` (runs of ids), `height`, `theme`, `still` (class
+// of the still picture that stands in for the view, and is hidden while there is one).
+
+import { inflate, mount, showError } from "./mount";
+import type { Saved } from "./state";
+import { bytesOf, type Header } from "./wire";
+
+interface Traits {
+  header: string;
+  columns: DataView | ArrayBuffer;
+  view: Saved;
+  selected: DataView | ArrayBuffer;
+  height: number | null;
+  theme: "auto" | "light" | "dark";
+  still: string;
+}
+
+/** What is used of anywidget's model. */
+export interface Model {
+  get<K extends keyof Traits>(key: K): Traits[K];
+  set<K extends keyof Traits>(key: K, value: Traits[K]): void;
+  save_changes(): void;
+  send(content: unknown): void;
+  on(event: string, handler: (...values: never[]) => void): void;
+  off(event: string, handler: (...values: never[]) => void): void;
+}
+
+const PATIENCE_MS = 60_000;
+
+async function render({ model, el }: { model: Model; el: HTMLElement }): Promise<() => void> {
+  const ending = new AbortController();
+  const { signal } = ending;
+  const still = new Still(el, model.get("still"));
+  signal.addEventListener("abort", () => still.show());
+  const listen = (event: string, handler: (...values: never[]) => void) => {
+    model.on(event, handler);
+    signal.addEventListener("abort", () => model.off(event, handler));
+  };
+  const open = async () => {
+    let bytes: Uint8Array;
+    if (model.get("columns").byteLength) still.hide();
+    try {
+      bytes = await columnsOf(model, signal);
+    } catch (error) {
+      if (!signal.aborted) showError(el, error as Error);
+      still.show();
+      return;
+    }
+    if (signal.aborted) return;
+    still.hide();
+    const header: Header = JSON.parse(model.get("header"));
+    const view = await mount(
+      el,
+      { header, columns: bytes },
+      {
+        height: model.get("height"),
+        theme: model.get("theme"),
+        view: model.get("view"),
+        onView: (saved) => {
+          model.set("view", saved);
+          model.save_changes();
+        },
+        onSelection: (runs) => {
+          model.set("selected", new DataView(runs.buffer));
+          model.save_changes();
+        },
+      },
+    );
+    signal.addEventListener("abort", () => view.close());
+    if (signal.aborted) view.close();
+    const select = () => view.setSelection(bytesOf(model.get("selected")));
+    listen("change:view", () => view.setView(model.get("view")));
+    listen("change:selected", select);
+    select();
+  };
+  // The first paint must not wait for the caller, nor an error be lost in it.
+  open().catch((error) => {
+    still.show();
+    console.error(error);
+  });
+  return () => ending.abort();
+}
+
+/** The columns: from the saved state, else from Python. */
+async function columnsOf(model: Model, signal: AbortSignal): Promise<Uint8Array> {
+  const saved = bytesOf(model.get("columns"));
+  if (saved.length) return inflate(saved);
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error("its events are in Python, which does not answer: run the cell again")),
+      PATIENCE_MS,
+    );
+    const answer = (content: { kind?: string }, buffers: (DataView | ArrayBuffer)[]) => {
+      if (content.kind !== "columns") return;
+      model.off("msg:custom", answer as never);
+      clearTimeout(timer);
+      resolve(bytesOf(buffers[0]));
+    };
+    model.on("msg:custom", answer as never);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      model.off("msg:custom", answer as never);
+      reject(new Error("closed"));
+    });
+    model.send({ kind: "columns" });
+  });
+}
+
+/** The picture that stands for the view where nothing runs. It is not needed while there is a view. */
+class Still {
+  private readonly rule = document.createElement("style");
+
+  constructor(
+    private readonly el: HTMLElement,
+    name: string,
+  ) {
+    if (!/^[\w-]+$/.test(name)) return;
+    const output = `.jp-OutputArea-child:has(> .jp-OutputArea-output > .${name})`;
+    this.rule.textContent = `.${name}, ${output} { display: none !important; }`;
+  }
+
+  hide(): void {
+    const root = this.el.getRootNode();
+    if (!this.rule.isConnected) (root instanceof ShadowRoot ? root : document.head).append(this.rule);
+  }
+
+  show(): void {
+    this.rule.remove();
+  }
+}
+
+export const widget = { render };

@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Axis, tickStep, ticks } from "../src/axis";
+import { Events } from "../src/events";
+import { Scene } from "../src/scene";
+import { save } from "../src/state";
+import { type Made, wireOf } from "./build";
+
+function scene(made: readonly Made[], flows: readonly (readonly [number, number])[] = [], saved = {}): Scene {
+  const wire = wireOf(made, flows);
+  return new Scene(new Events(wire), wire.header, saved);
+}
+
+const LOOP: Made[] = Array.from({ length: 12 }, (_, i) => ({
+  name: i % 2 ? "mma" : "load",
+  start: 100 * i,
+  duration: 60,
+  cta: i % 3,
+  sm: 5 - (i % 3),
+  thread: i % 2 ? 128 : 0,
+  payload: i,
+  end: i,
+}));
+
+test("SMs ascend, then CTAs, then threads", () => {
+  const labels = scene(LOOP).rows.strips.map((strip) => strip.node.label);
+  assert.deepEqual(labels.slice(0, 4), ["SM 3 · CTA 2", "t0", "t128", "SM 4 · CTA 1"]);
+});
+
+test("a thread with lanes of several names has a head of its own", () => {
+  const labels = scene([
+    { start: 0, lane: "tma" },
+    { start: 0, lane: "main" },
+  ]).rows.strips.map((strip) => [strip.kind, strip.node.label]);
+  assert.deepEqual(labels, [
+    ["head", "SM 0 · CTA 0 · t0"],
+    ["lane", "main"],
+    ["lane", "tma"],
+  ]);
+});
+
+test("collapsing takes the lanes of a branch together, and opening brings them back", () => {
+  const one = scene(LOOP);
+  const before = one.rows.height;
+  one.toggle("collapsed", one.rows.strips[0].node.key);
+  assert.deepEqual(
+    one.rows.strips.slice(0, 2).map((strip) => strip.kind),
+    ["summary", "head"],
+  );
+  one.toggle("collapsed", one.rows.strips[0].node.key);
+  assert.equal(one.rows.height, before);
+});
+
+test("a hidden lane is counted, and shown again", () => {
+  const one = scene(LOOP);
+  one.toggle("hidden", one.rows.strips[1].node.key);
+  assert.deepEqual([one.rows.hiddenCount, one.rows.strips.length], [1, 8]);
+  one.arrange({ hidden: new Set() });
+  assert.equal(one.rows.strips.length, 9);
+});
+
+test("a pinned lane stands over the others as well", () => {
+  const one = scene(LOOP);
+  one.toggle("pinned", one.rows.strips[4].node.key);
+  assert.deepEqual(
+    one.rows.pinned.map((strip) => strip.node.label),
+    ["t0"],
+  );
+  assert.equal(one.rows.strips.length, 9);
+});
+
+test("a lane moves among its siblings", () => {
+  const one = scene(LOOP);
+  one.move(one.rows.strips[0].node.key, 1);
+  assert.deepEqual(
+    one.rows.strips.filter((strip) => strip.depth === 0).map((strip) => strip.node.label),
+    ["SM 4 · CTA 1", "SM 3 · CTA 2", "SM 5 · CTA 0"],
+  );
+});
+
+test("100,000 lanes are laid out, and only those in view are touched", () => {
+  const made = Array.from({ length: 100_000 }, (_, i) => ({
+    start: 0,
+    duration: 1,
+    cta: i >> 2,
+    sm: (i >> 2) % 132,
+    thread: (i % 4) * 32,
+  }));
+  const wire = wireOf([]);
+  const built = wireOf(made.slice(0, 4000));
+  assert.equal(wire.header.events, 0);
+  const one = new Scene(new Events(built), built.header, {});
+  assert.ok(one.rows.between(5000, 5600).length < 40);
+});
+
+test("a query selects by words, numbers, ranges and text", () => {
+  const one = scene(LOOP);
+  const found = (query: string) => {
+    one.set({ query });
+    return one.matches ? [...one.matches].map((i) => Number(one.events.payload[i])) : null;
+  };
+  assert.deepEqual(found("mma payload>=7"), [7, 9, 11]);
+  assert.deepEqual(found("payload=3..5"), [3, 4, 5]);
+  assert.deepEqual(found("-mma cta=0"), [0, 6]);
+  assert.deepEqual(found("start>900 dur=60"), [10, 11]);
+  assert.deepEqual(found('"load" thread:0 sm=5'), [0, 6]);
+  assert.deepEqual(found("nothing"), []);
+  assert.equal(found("  "), null);
+});
+
+test("a wrong query is an error in words and matches nothing", () => {
+  const one = scene(LOOP);
+  one.set({ query: "payload>many" });
+  assert.match(one.message, /payload is a number: write payload=3/);
+  one.set({ query: "lane>3" });
+  assert.match(one.message, /lane is text: write lane:3/);
+});
+
+test("an event without payload is on neither side of a number", () => {
+  const one = scene([{ start: 0 }, { start: 10, payload: 0, end: 0 }]);
+  for (const query of ["payload>-1", "payload<1", "payload=0"]) {
+    one.set({ query });
+    assert.equal(one.matches!.length, 1, query);
+  }
+});
+
+test("a filter hides what does not match, from the selection too", () => {
+  const one = scene(LOOP);
+  one.set({ query: "mma", filter: true });
+  one.brush({ span: one.axis.all, lanes: null }, true);
+  assert.equal(one.selected!.length, 6);
+});
+
+test("a hidden name is not selected", () => {
+  const one = scene(LOOP);
+  one.set({ hiddenNames: ["mma"] });
+  one.brush({ span: one.axis.all, lanes: null }, true);
+  assert.ok([...one.selected!].every((i) => one.events.name(i) === "load"));
+});
+
+test("an area takes what touches its time and its lanes", () => {
+  const one = scene(LOOP);
+  const first = one.rows.strips[1]; // t0 of CTA 2: events 2 and 8
+  one.brush({ span: { from: 250, to: 255 }, lanes: [first.top + 4, first.top + 8] }, true);
+  assert.deepEqual(
+    [...one.selected!].map((i) => one.events.id[i]),
+    [2],
+  );
+});
+
+test("next match goes round", () => {
+  const one = scene(LOOP);
+  one.set({ query: "mma" });
+  const seen = Array.from({ length: 7 }, () => {
+    one.nextMatch(1);
+    return one.events.id[one.focused];
+  });
+  assert.deepEqual(seen, [1, 3, 5, 7, 9, 11, 1]);
+});
+
+test("an arrow leads to its event, and back", () => {
+  const one = scene(LOOP, [[0, 3]]);
+  one.focus(one.events.positionOf(0));
+  one.jump(1);
+  assert.equal(one.events.id[one.focused], 3);
+  one.jump(-1);
+  assert.equal(one.events.id[one.focused], 0);
+  one.jump(-1);
+  assert.match(one.message, /no arrow reaches this event/);
+});
+
+test("focusing an event opens the branch that hides it", () => {
+  const one = scene(LOOP);
+  one.fold(true);
+  one.focus(one.events.positionOf(7));
+  assert.ok(one.rows.showing(one.events.laneOf(one.focused))!.kind === "lane");
+});
+
+test("a view is saved and restored", () => {
+  const one = scene(LOOP);
+  one.look({ from: 100, to: 300 });
+  one.set({ colorBy: "payload", query: "mma", filter: true, hiddenNames: ["load"], arrows: "none" });
+  one.toggle("collapsed", one.rows.strips[0].node.key);
+  one.toggle("pinned", one.rows.strips[3].node.key);
+  one.move(one.rows.strips[0].node.key, 1);
+  const saved = JSON.parse(JSON.stringify(save(one.state)));
+  assert.deepEqual(save(scene(LOOP, [], saved).state), saved);
+  const other = scene(LOOP);
+  other.restore(saved);
+  assert.deepEqual(save(other.state), saved);
+});
+
+test("a saved view that makes no sense is passed over", () => {
+  const one = scene(LOOP, [], { color_by: "smell", unit: "hours" });
+  assert.deepEqual([one.state.colorBy, one.state.unit], ["name", "cycles"]);
+});
+
+test("zooming keeps the time under the pointer", () => {
+  const one = scene(LOOP);
+  const at = () => one.span.from + 0.3 * (one.span.to - one.span.from);
+  const before = at();
+  for (let n = 0; n < 20; n++) one.zoom(0.8, 0.3);
+  assert.ok(Math.abs(at() - before) < 1e-6);
+});
+
+test("zooming ends at some cycles, and at the whole trace", () => {
+  const one = scene(LOOP);
+  for (let n = 0; n < 200; n++) one.zoom(0.5);
+  assert.ok(one.span.to - one.span.from >= 8);
+  for (let n = 0; n < 200; n++) one.zoom(2);
+  assert.ok(one.span.to - one.span.from < 3000);
+});
+
+test("ticks are round in absolute cycles, however large", () => {
+  const wire = wireOf([{ start: 0, duration: 1000 }], [], String(2n ** 60n));
+  const axis = new Axis(new Events(wire), "cycles");
+  const step = tickStep(axis.whole, 5, true);
+  const labels = ticks(axis.whole, step, axis.origin).map((time) => axis.label(time, step));
+  assert.ok(labels.length >= 3);
+  for (const label of labels) assert.equal(BigInt(label.replaceAll(",", "")) % BigInt(step), 0n);
+});

@@ -1,0 +1,295 @@
+"""The timeline in real notebooks: JupyterLab and Notebook 7, with a kernel and without; nbconvert; marimo."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lab
+import pytest
+
+pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
+pytest.importorskip("notebook", reason="Notebook 7 is not installed")
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
+pytestmark = pytest.mark.browser
+
+KERNEL = """\
+%load_ext tltrace_nb
+import tilelang.language as T
+import torch
+from tltrace_nb import Timeline, trace
+from ipywidgets.widgets.widget import _instances
+
+@trace.jit(out_idx=[-1])
+def scale(N, block=128):
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, block), threads=block) as bx:
+            with trace.range("scale", payload=bx):
+                for i in T.Parallel(block):
+                    B[bx * block + i] = A[bx * block + i] * 2.0
+            trace.record("done", payload=bx)
+
+    return main"""
+SLIDERS = """\
+import ipywidgets
+def chosen(cta):
+    display(Timeline(t, ctas=[cta]))
+cta = ipywidgets.IntSlider(max=7)
+display(cta, ipywidgets.interactive_output(chosen, {"cta": cta}))"""
+CELLS = [
+    KERNEL,
+    "%%tltrace --device virtual -o t\nscale(1024)(torch.ones(1024))",
+    "timeline = t.timeline()\ntimeline",
+    'print(timeline.selection.groupby("name", observed=True).duration.describe())',
+    "import gc\ngc.collect()\nprint('kept', len(_instances), len(__import__('comm').get_comm_manager().comms))",
+    SLIDERS,
+]
+LOAD, TRACED, SHOWN, DESCRIBED, KEPT, SLIDER = range(len(CELLS))
+DRAWN = ".tlt[data-drawn]"
+
+
+@dataclass
+class Session:
+    """A notebook that has run in a front end."""
+
+    tab: Any
+    app: str
+    home: Path
+
+    def timeline(self, number: int) -> Any:
+        return lab.cell(self.tab, number).locator(DRAWN)
+
+    def stage(self, number: int) -> Any:
+        stage = self.timeline(number).locator(".tlt-stage")
+        stage.scroll_into_view_if_needed()
+        return stage
+
+    def text(self, number: int) -> str:
+        return str(lab.cell(self.tab, number).locator(".jp-OutputArea-output").last.inner_text())
+
+
+@pytest.fixture(scope="module", params=["lab", "notebook"])
+def session(
+    request: pytest.FixtureRequest, browser: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Session]:
+    """The cells after "Run All Cells"."""
+    app, home = request.param, tmp_path_factory.mktemp(request.param)
+    with lab.served(home, CELLS, app) as address:
+        tab = lab.opened(browser, address, app)
+        lab.run_all(tab, app)
+        try:
+            lab.cell(tab, SLIDER).locator(DRAWN).wait_for(timeout=lab.PATIENCE_MS)
+        except sync_api.TimeoutError:
+            pytest.fail(f"the cells did not run: {lab.cell(tab, SLIDER).inner_text()}")
+        yield Session(tab, app, home)
+        tab.close()
+
+
+def test_the_timeline_is_under_the_cell_and_the_still_picture_is_not(session: Session) -> None:
+    for number in (TRACED, SHOWN):
+        sync_api.expect(session.timeline(number).locator(".tlt-bar")).to_contain_text("16 events")
+        still = lab.cell(session.tab, number).locator(".tltrace-still")
+        sync_api.expect(still).to_have_count(1)
+        sync_api.expect(still).to_be_hidden()
+
+
+def test_the_simulated_trace_has_its_badge(session: Session) -> None:
+    sync_api.expect(session.timeline(TRACED).locator(".tlt-badge")).to_contain_text("virtual GPU")
+
+
+def test_hovering_an_event_says_its_payload(session: Session) -> None:
+    box = session.stage(SHOWN).bounding_box()
+    tip = session.timeline(SHOWN).locator(".tlt-tip")
+    for x in range(int(box["x"]) + 240, int(box["x"] + box["width"]) - 20, 12):
+        session.tab.mouse.move(x, box["y"] + 26 + 12)
+        session.tab.wait_for_timeout(40)
+        if tip.is_visible():
+            break
+    assert "payload 0" in tip.inner_text()
+    assert "source" in tip.inner_text()
+
+
+def test_from_the_cell_to_the_printed_result(session: Session) -> None:
+    """``%%tltrace``, the timeline, a brush, and the rows in pandas."""
+    box = session.stage(SHOWN).bounding_box()
+    mouse = session.tab.mouse
+    mouse.move(box["x"] + 235, box["y"] + 8)
+    mouse.down()
+    mouse.move(box["x"] + 500, box["y"] + 8)
+    mouse.move(box["x"] + box["width"] + 5, box["y"] + 8)
+    mouse.up()
+    sync_api.expect(session.timeline(SHOWN).locator(".tlt-panel h3")).to_have_text("16 events selected")
+    # Linked: the view that the magic made shows the same selection.
+    sync_api.expect(session.timeline(TRACED).locator(".tlt-panel h3")).to_have_text("16 events selected")
+    session.tab.wait_for_timeout(500)
+    lab.run(session.tab, DESCRIBED)
+    printed = session.text(DESCRIBED)
+    rows = {line.split()[0]: line.split()[1] for line in printed.splitlines() if line.startswith(("scale", "done"))}
+    assert rows == {"scale": "8.0", "done": "8.0"}
+
+
+def test_keys_in_the_timeline_are_not_the_notebooks(session: Session) -> None:
+    cells = session.tab.locator(".jp-Notebook .jp-Cell").count()
+    stage = session.stage(SHOWN)
+    stage.click(position={"x": 300, "y": 60})
+    for key in ("a", "d", "d", "s", "x", "m", "w"):
+        session.tab.keyboard.press(key)
+    session.tab.wait_for_timeout(300)
+    assert session.tab.locator(".jp-Notebook .jp-Cell").count() == cells
+    session.tab.keyboard.press("Escape")
+
+
+def test_a_slider_shows_one_cta_after_another(session: Session) -> None:
+    sync_api.expect(session.timeline(SLIDER).locator(".tlt-bar")).to_contain_text("2 events")
+    handle = lab.cell(session.tab, SLIDER).locator(".noUi-handle")
+    handle.focus()
+    for _ in range(3):
+        session.tab.keyboard.press("ArrowRight")
+    session.tab.wait_for_timeout(1500)
+    sync_api.expect(session.timeline(SLIDER)).to_have_count(1)
+
+
+def alive(client: Any, kind: str) -> int:
+    """How many objects of a class the page holds, be they in the document or not."""
+    prototype = client.send("Runtime.evaluate", {"expression": f"{kind}.prototype"})["result"]["objectId"]
+    found = client.send("Runtime.queryObjects", {"prototypeObjectId": prototype})["objects"]["objectId"]
+    size = {"objectId": found, "functionDeclaration": "function () { return this.length; }", "returnByValue": True}
+    count = client.send("Runtime.callFunctionOn", size)["result"]["value"]
+    client.send("Runtime.releaseObject", {"objectId": found})
+    return int(count)
+
+
+def test_running_a_cell_fifty_times_leaves_nothing(session: Session) -> None:
+    """No widget and no comm in the kernel; no canvas, observer or listener in the page."""
+    tab = session.tab
+    client = tab.context.new_cdp_session(tab)
+
+    def kept() -> list[str]:
+        lab.run(tab, KEPT)
+        return session.text(KEPT).split()
+
+    def held() -> dict[str, int]:
+        lab.run(tab, SHOWN)
+        session.timeline(SHOWN).wait_for(timeout=lab.PATIENCE_MS)
+        tab.wait_for_timeout(1000)
+        client.send("HeapProfiler.collectGarbage")
+        kinds = ("HTMLCanvasElement", "ResizeObserver", "IntersectionObserver", "MutationObserver")
+        listeners = client.send("Memory.getDOMCounters")["jsEventListeners"]
+        return {"listeners": listeners} | {kind: alive(client, kind) for kind in kinds}
+
+    lab.run(tab, SHOWN)
+    in_kernel, in_page = kept(), held()
+    for _ in range(50):
+        lab.run(tab, SHOWN)
+    after = held()
+    assert after.pop("listeners") < in_page.pop("listeners") + 50  # one view alone has more
+    assert after == in_page
+    assert kept() == in_kernel
+
+
+def test_the_saved_notebook_has_a_still_form_and_no_large_state(session: Session) -> None:
+    session.tab.keyboard.press("Control+s")
+    path = session.home / "work" / "demo.ipynb"
+    session.tab.wait_for_timeout(2500)
+    notebook = json.loads(path.read_text())
+    assert path.stat().st_size < 2_000_000
+    outputs = notebook["cells"][SHOWN]["outputs"]
+    forms = [sorted(output["data"]) for output in outputs]
+    assert forms == [["text/html", "text/plain"], ["application/vnd.jupyter.widget-view+json", "text/plain"]]
+    html = "".join(outputs[0]["data"]["text/html"])
+    assert "<svg" in html
+    assert "<script" not in html
+    assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_nothing_was_fetched_from_elsewhere(session: Session) -> None:
+    assert session.tab.foreign == []
+
+
+def test_without_a_kernel_the_saved_notebook_shows_the_still_form(session: Session, browser: Any) -> None:
+    """Reopened by another server, in which nothing has run."""
+    with lab.served(session.home, [], session.app, log="again.log") as address:
+        tab = lab.opened(browser, address, session.app)
+        still = lab.cell(tab, SHOWN).locator(".tltrace-still svg")
+        sync_api.expect(still).to_be_visible(timeout=lab.PATIENCE_MS)
+        sync_api.expect(lab.cell(tab, SHOWN).locator(".tltrace-still")).to_contain_text("scale")
+        tab.close()
+
+
+MARIMO = """
+import marimo
+app = marimo.App()
+
+@app.cell
+def _():
+    from importlib.resources import files
+    import tltrace_nb
+    tltrace_nb.load(files("tltrace_nb") / "datasets" / "attention.tltrace").timeline()
+    return
+"""
+
+
+def test_marimo_shows_the_same_timeline(browser: Any, tmp_path: Path) -> None:
+    pytest.importorskip("marimo", reason="marimo is not installed")
+    (tmp_path / "app.py").write_text(MARIMO)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address, log = f"http://127.0.0.1:{port}", tmp_path / "marimo.log"
+    command = [sys.executable, "-m", "marimo", "run", "app.py", "--headless", "--no-token"]
+    command += ["--host", "127.0.0.1", "--port", str(port)]
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, cwd=tmp_path, env=lab.environment(tmp_path), stdout=out, stderr=out) as server,
+    ):
+        try:
+            lab.wait_for(f"{address}/health", server, log)
+            tab, foreign = browser.new_page(viewport={"width": 1200, "height": 900}), []
+
+            def gate(route: Any) -> None:
+                if route.request.url.startswith(address):
+                    route.continue_()
+                else:
+                    foreign.append(route.request.url)
+                    route.abort()
+
+            tab.route("**/*", gate)
+            tab.goto(address)
+            timeline = tab.locator(DRAWN)
+            sync_api.expect(timeline.locator(".tlt-bar")).to_contain_text("176 events", timeout=lab.PATIENCE_MS)
+            box = timeline.locator(".tlt-stage").bounding_box()
+            tip = timeline.locator(".tlt-tip")
+            for x in range(int(box["x"]) + 200, int(box["x"] + box["width"]) - 20, 12):
+                tab.mouse.move(x, box["y"] + 78)
+                tab.wait_for_timeout(40)
+                if tip.is_visible():
+                    break
+            assert "tests/kernels/attention.py" in tip.inner_text()
+            assert foreign == []
+            tab.close()
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def test_nbconvert_shows_the_timeline_without_a_network(browser: Any, tmp_path: Path) -> None:
+    pytest.importorskip("nbconvert", reason="nbconvert is not installed")
+    import nbformat
+
+    code = "import tltrace_nb\nfrom importlib.resources import files\n"
+    code += "tltrace_nb.load(files('tltrace_nb') / 'datasets' / 'attention.tltrace').show()"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), tmp_path / "a.ipynb")
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", "a.ipynb"]
+    subprocess.run(command, cwd=tmp_path, env=lab.environment(tmp_path), check=True, timeout=lab.PATIENCE_S)
+    tab = browser.new_page()
+    tab.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
+    tab.goto((tmp_path / "a.html").as_uri())
+    sync_api.expect(tab.locator(".tltrace-still svg")).to_be_visible()
+    assert tab.locator(".tltrace-still svg rect").count() > 50
+    sync_api.expect(tab.locator(".tltrace-still table")).to_contain_text("softmax")
+    tab.close()

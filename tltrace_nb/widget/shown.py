@@ -1,0 +1,50 @@
+"""Which timelines a notebook's cells show, so that running a cell again ends what it showed before.
+
+In: timelines that are displayed. Out: nothing; a timeline that no cell shows any more is closed. Jupyter keeps every
+widget, and all its events, until someone closes it: without this, a cell that is run fifty times leaves fifty of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tltrace_nb.widget.timeline import Timeline
+
+
+@dataclass(eq=False)
+class _Cell:
+    """What one execution of a cell shows."""
+
+    execution: str
+    timelines: list[Timeline] = field(default_factory=list)
+
+
+class Shown:
+    """The timelines shown by each cell of one notebook."""
+
+    def __init__(self) -> None:
+        self._cells: dict[str, _Cell] = {}
+
+    def add(self, timeline: Timeline, cell: str, execution: str) -> None:
+        """``timeline`` is displayed by an execution of ``cell``; what earlier ones showed is gone from the screen."""
+        known = self._cells.get(cell)
+        if known is None or known.execution != execution:
+            self._cells[cell] = _Cell(execution, [timeline])
+            still = {id(each) for one in self._cells.values() for each in one.timelines}
+            for old in known.timelines if known else ():
+                if id(old) not in still:
+                    old.close()
+        elif timeline not in known.timelines:
+            known.timelines.append(timeline)
+
+
+def note(timeline: Timeline, shell: Any) -> None:
+    """``timeline`` is being displayed in ``shell``. Does nothing where the front end does not name its cells."""
+    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+    cell = (parent or {}).get("metadata", {}).get("cellId")
+    execution = (parent or {}).get("header", {}).get("msg_id")
+    if cell and execution:
+        shown: Shown = vars(shell).setdefault("_tltrace_shown", Shown())
+        shown.add(timeline, cell, execution)

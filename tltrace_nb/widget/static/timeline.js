@@ -1,0 +1,3645 @@
+// Built from frontend/src by `npm run bundle`: change that, not this. It is committed so that an install from a
+// checkout needs no Node, and readable so that a change can be reviewed.
+
+// src/dom.ts
+var FOCUSABLE = /* @__PURE__ */ new Set(["button", "input", "select"]);
+function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === true) element.setAttribute(key, "");
+    else if (value !== false) element.setAttribute(key, value);
+  }
+  if (FOCUSABLE.has(tag) || "tabindex" in attributes) element.setAttribute("data-lm-suppress-shortcuts", "true");
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+async function copyText(text, near) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const focused = document.activeElement;
+  const area = h("textarea", { class: "tlt-sr", "aria-hidden": "true" });
+  area.value = text;
+  near.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  focused?.focus();
+  if (!done) throw new Error("not allowed");
+}
+
+// src/stack.ts
+var MOST_ROWS = 48;
+function stack(start, duration2, from, to, rows) {
+  const busy = [];
+  for (let i = from; i < to; i++) {
+    const begin = start[i];
+    const end = begin + Math.max(duration2[i], 1);
+    let row = busy.length;
+    while (row > 0 && !(busy[row - 1] > begin && busy[row - 1] >= end)) row--;
+    while (row < busy.length && busy[row] > begin) row++;
+    if (row >= MOST_ROWS) row = MOST_ROWS - 1;
+    busy[row] = Math.max(end, busy[row] ?? end);
+    rows[i] = row;
+  }
+  return Math.max(busy.length, 1);
+}
+
+// src/wire.ts
+var VERSION = 1;
+var INSTANT = 1;
+var TRUNCATED = 2;
+var PAYLOAD = 4;
+var PAYLOAD_END = 8;
+var EXACT = 2 ** 53;
+function bytesOf(data) {
+  if (data instanceof ArrayBuffer) return new Uint8Array(data);
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+var Wire = class {
+  constructor(header, bytes) {
+    this.header = header;
+    if (header.version !== VERSION) {
+      throw new Error(`this data has format ${header.version}, and this timeline reads ${VERSION}: run the cell again`);
+    }
+    let at = 0;
+    for (const spec of header.columns) {
+      const size = spec.width * spec.length;
+      if (at + size > bytes.length) throw new Error(`the data ends in the middle of column ${spec.name}`);
+      this.columns.set(spec.name, decode(spec, bytes.subarray(at, at + size)));
+      at += size;
+    }
+  }
+  header;
+  columns = /* @__PURE__ */ new Map();
+  /** A column of numbers; `undefined` where the trace has none of that name. */
+  find(name2) {
+    const column = this.columns.get(name2);
+    if (column instanceof BigInt64Array) throw new Error(`column ${name2} is too wide`);
+    return column;
+  }
+  get(name2) {
+    const column = this.find(name2);
+    if (!column) throw new Error(`the data has no column ${name2}`);
+    return column;
+  }
+};
+function decode(spec, bytes) {
+  const { code, width, length: length2 } = spec;
+  if (code === "f32") {
+    const bits = new Uint32Array(length2);
+    addPlanes(bits, bytes, width);
+    return Float64Array.from(new Float32Array(bits.buffer));
+  }
+  if (code === "f64") {
+    const bits = new BigInt64Array(length2);
+    addBigPlanes(bits, bytes, width);
+    return new Float64Array(bits.buffer);
+  }
+  const least = Number(spec.least);
+  const most = least + 256 ** width - 1;
+  if (width > 6 || least <= -EXACT || most >= EXACT) {
+    const wide = new BigInt64Array(length2).fill(BigInt(spec.least));
+    addBigPlanes(wide, bytes, width);
+    return wide;
+  }
+  const values = numbersFor(least, most, length2);
+  if (least !== 0) values.fill(least);
+  addPlanes(values, bytes, width);
+  return values;
+}
+function numbersFor(least, most, length2) {
+  if (least >= 0 && most < 2 ** 8) return new Uint8Array(length2);
+  if (least >= 0 && most < 2 ** 16) return new Uint16Array(length2);
+  if (least >= 0 && most < 2 ** 32) return new Uint32Array(length2);
+  if (least >= -(2 ** 31) && most < 2 ** 31) return new Int32Array(length2);
+  return new Float64Array(length2);
+}
+function addPlanes(values, bytes, width) {
+  const length2 = values.length;
+  for (let plane = 0, scale2 = 1; plane < width; plane++, scale2 *= 256) {
+    const from = plane * length2;
+    for (let i = 0; i < length2; i++) values[i] += bytes[from + i] * scale2;
+  }
+}
+function addBigPlanes(values, bytes, width) {
+  const length2 = values.length;
+  const words = new Uint8Array(new ArrayBuffer(8));
+  const word = new DataView(words.buffer);
+  for (let i = 0; i < length2; i++) {
+    for (let plane = 0; plane < width; plane++) words[plane] = bytes[plane * length2 + i];
+    values[i] += word.getBigInt64(0, true);
+  }
+}
+
+// src/events.ts
+var HIDDEN = 255;
+var Events = class {
+  count;
+  /** Cycles since `origin`. Exact. */
+  start;
+  duration;
+  site;
+  flags;
+  payload;
+  payloadEnd;
+  /** Position in the frame in Python, by position here. */
+  id;
+  lanes;
+  /** Events of row r are rowStart[r] .. rowStart[r + 1]. */
+  rowStart;
+  rowLane;
+  /** What an event is painted as: a number of a colour, or HIDDEN. Written by paint codes, read by drawing. */
+  code;
+  siteName;
+  siteSource;
+  names;
+  sources;
+  origin;
+  /** Ends of all events: the least start is 0. */
+  cycles;
+  flowSrc;
+  flowDst;
+  inverse = null;
+  constructor(wire) {
+    const { header } = wire;
+    const count2 = header.events;
+    const gap = wire.get("gap");
+    const duration2 = wire.get("duration");
+    const first = wire.get("lane_first");
+    const perLane = wire.get("lane_count");
+    const start = new Float64Array(count2);
+    const row = new Uint8Array(count2);
+    const rows = new Uint8Array(perLane.length);
+    let most = 1;
+    for (let lane = 0, i = 0; lane < perLane.length; lane++) {
+      const from = i;
+      const to = i + perLane[lane];
+      for (let at = first[lane]; i < to; i++) {
+        at += gap[i];
+        start[i] = at;
+      }
+      rows[lane] = stack(start, duration2, from, to, row);
+      most = Math.max(most, rows[lane]);
+    }
+    this.count = count2;
+    this.names = header.names;
+    this.sources = header.sources;
+    this.origin = BigInt(header.origin);
+    this.siteName = wire.get("site_name");
+    this.siteSource = wire.get("site_source");
+    this.lanes = lanesOf(wire, rows);
+    const total = this.lanes.reduce((sum, lane) => sum + lane.rows, 0);
+    this.rowStart = new Uint32Array(total + 1);
+    this.rowLane = new Uint32Array(total);
+    for (const lane of this.lanes) this.rowLane.fill(lane.index, lane.row, lane.row + lane.rows);
+    const place = most > 1 ? this.placeByRow(perLane, row) : null;
+    if (!place) for (let lane = 0, i = 0; lane < perLane.length; lane++) this.rowStart[lane + 1] = i += perLane[lane];
+    this.start = moved(start, place);
+    this.duration = moved(duration2, place);
+    this.site = moved(wire.get("site"), place);
+    this.flags = moved(wire.get("flags"), place);
+    this.payload = moved(wire.columns.get("payload"), place);
+    this.payloadEnd = moved(payloadEnds(wire), place);
+    if (sameValues(this.payload, this.payloadEnd)) this.payloadEnd = this.payload;
+    const id = wire.find("id");
+    const positions = id ? Uint32Array.from(id) : Uint32Array.from({ length: count2 }, (_, i) => i);
+    this.id = moved(positions, place);
+    this.code = new Uint8Array(count2);
+    let cycles = 0;
+    for (let i = 0; i < count2; i++) cycles = Math.max(cycles, this.start[i] + this.duration[i]);
+    this.cycles = cycles;
+    [this.flowSrc, this.flowDst] = flowsOf(wire, place);
+  }
+  /** Fills `rowStart`; where each event of the wire goes. */
+  placeByRow(perLane, row) {
+    const place = new Uint32Array(row.length);
+    const next = new Uint32Array(MOST_ROWS);
+    for (let lane = 0, from = 0; lane < perLane.length; lane++) {
+      const { row: firstRow, rows } = this.lanes[lane];
+      const to = from + perLane[lane];
+      next.fill(0);
+      for (let i = from; i < to; i++) next[row[i]]++;
+      for (let r = 0, at = from; r < rows; r++) {
+        const size = next[r];
+        next[r] = at;
+        at += size;
+        this.rowStart[firstRow + r + 1] = at;
+      }
+      for (let i = from; i < to; i++) place[i] = next[row[i]]++;
+      from = to;
+    }
+    return place;
+  }
+  end(i) {
+    return this.start[i] + this.duration[i];
+  }
+  /** The end as far as drawing goes: an event of no duration takes a cycle. */
+  name(i) {
+    return this.names[this.siteName[this.site[i]]];
+  }
+  nameCode(i) {
+    return this.siteName[this.site[i]];
+  }
+  source(i) {
+    return this.sources[this.siteSource[this.site[i]]];
+  }
+  isInstant(i) {
+    return (this.flags[i] & INSTANT) !== 0;
+  }
+  isTruncated(i) {
+    return (this.flags[i] & TRUNCATED) !== 0;
+  }
+  payloadOf(i) {
+    return this.flags[i] & PAYLOAD ? this.payload[i] : void 0;
+  }
+  payloadEndOf(i) {
+    return this.flags[i] & PAYLOAD_END ? this.payloadEnd[i] : void 0;
+  }
+  /** The row (of all rows) that event `i` is in. */
+  rowOf(i) {
+    return upperBound(this.rowStart, i, 0, this.rowStart.length) - 1;
+  }
+  laneOf(i) {
+    return this.lanes[this.rowLane[this.rowOf(i)]];
+  }
+  /** The first event of row `row` that ends after `cycle`, or the row's end. */
+  firstEndingAfter(row, cycle) {
+    const from = this.rowStart[row];
+    const to = this.rowStart[row + 1];
+    let i = upperBound(this.start, cycle, from, to);
+    let back = this.rowStart[row + 1] - from > 0 && this.isCrowded(row) ? 64 : 1;
+    while (i > from && back-- > 0 && this.start[i - 1] + Math.max(this.duration[i - 1], 1) > cycle) i--;
+    return i;
+  }
+  isCrowded(row) {
+    const lane = this.lanes[this.rowLane[row]];
+    return row - lane.row === MOST_ROWS - 1;
+  }
+  /** The position here of the event at a position in the frame. */
+  positionOf(id) {
+    if (!this.inverse) {
+      this.inverse = new Uint32Array(this.count);
+      for (let i = 0; i < this.count; i++) this.inverse[this.id[i]] = i;
+    }
+    return this.inverse[id];
+  }
+  /** Bytes held for the events. */
+  get bytes() {
+    const columns = /* @__PURE__ */ new Set([
+      this.start,
+      this.duration,
+      this.site,
+      this.flags,
+      this.payload,
+      this.payloadEnd,
+      this.id,
+      this.code,
+      this.rowStart,
+      this.rowLane,
+      this.flowSrc,
+      this.flowDst
+    ]);
+    if (this.inverse) columns.add(this.inverse);
+    return [...columns].reduce((sum, column) => sum + column.byteLength, 0);
+  }
+};
+function upperBound(values, value, from, to) {
+  while (from < to) {
+    const middle = from + to >>> 1;
+    if (values[middle] > value) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+function lowerBound(values, value, from, to) {
+  while (from < to) {
+    const middle = from + to >>> 1;
+    if (values[middle] >= value) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+function lanesOf(wire, rows) {
+  const { header } = wire;
+  const column = (name3) => wire.get(`lane_${name3}`);
+  const [cta, x, y, z] = ["cta", "block_x", "block_y", "block_z"].map(column);
+  const [thread, sm, group, role] = ["thread", "sm", "group", "role"].map(column);
+  const [name2, ctaCycles] = ["lane", "cta_cycles"].map(column);
+  const offset = wire.find("lane_ns_offset");
+  const rate = wire.find("lane_ns_rate");
+  let row = 0;
+  return Array.from(rows, (own, index2) => {
+    const lane = {
+      index: index2,
+      cta: cta[index2],
+      block: [x[index2], y[index2], z[index2]],
+      thread: thread[index2],
+      sm: sm[index2],
+      group: header.groups[group[index2]],
+      role: header.roles[role[index2]],
+      name: header.lane_names[name2[index2]],
+      row,
+      rows: own,
+      ctaCycles: ctaCycles[index2],
+      nsOffset: offset ? offset[index2] : 0,
+      nsRate: rate ? rate[index2] : 1
+    };
+    row += own;
+    return lane;
+  });
+}
+function moved(values, place) {
+  if (!place) return values;
+  const target = new values.constructor(values.length);
+  for (let i = 0; i < values.length; i++) target[place[i]] = values[i];
+  return target;
+}
+function payloadEnds(wire) {
+  const begin = wire.columns.get("payload");
+  const change = wire.columns.get("change");
+  if (change) {
+    const big = begin instanceof BigInt64Array || change instanceof BigInt64Array;
+    if (big) return BigInt64Array.from(begin, (value, i) => BigInt(value) + BigInt(change[i]));
+    const ends2 = new Float64Array(begin.length);
+    for (let i = 0; i < ends2.length; i++) ends2[i] = Number(begin[i]) + Number(change[i]);
+    return ends2.every((value) => value === (value | 0)) ? Int32Array.from(ends2) : ends2;
+  }
+  const ends = Float64Array.from(begin);
+  const words = new Uint32Array(ends.buffer);
+  const low = wire.get("change_low");
+  const high = wire.get("change_high");
+  for (let i = 0; i < ends.length; i++) {
+    words[2 * i] ^= low[i];
+    words[2 * i + 1] ^= high[i];
+  }
+  return ends;
+}
+function sameValues(a, b) {
+  for (let i = 0; i < a.length; i++) if (!Object.is(a[i], b[i])) return false;
+  return true;
+}
+function flowsOf(wire, place) {
+  const [src, dst] = ["flow_src", "flow_dst"].map((name2) => {
+    const ends = Uint32Array.from(wire.get(name2));
+    return place ? ends.map((i) => place[i]) : ends;
+  });
+  const order = Uint32Array.from(src, (_, i) => i).sort((a, b) => src[a] - src[b] || dst[a] - dst[b]);
+  return [order.map((i) => src[i]), order.map((i) => dst[i])];
+}
+
+// src/format.ts
+var WHOLE = 2 ** 33;
+function clean(text, chars = 200) {
+  const parts = Array.from(
+    text.slice(0, 4 * chars).replace(/\s+/gu, " ").trim(),
+    (c) => /[\p{Cc}\p{Cs}\p{Co}\p{Cn}\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]/u.test(c) ? "�" : c
+  );
+  if (parts.length > chars || text.length > 4 * chars) return `${parts.slice(0, chars - 1).join("")}…`;
+  return parts.join("") || "(unnamed)";
+}
+function payloadValue(value, float) {
+  if (value === void 0) return "";
+  if (typeof value === "bigint" || !float) return String(value);
+  if (Number.isNaN(value)) return "nan";
+  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  if (Number.isInteger(value) && Math.abs(value) < WHOLE) return String(value);
+  if (Math.fround(value) !== value) return scientific(value, String(value), 1e-4, 1e16);
+  for (let digits = 1; digits <= 9; digits++) {
+    const text = value.toPrecision(digits);
+    if (Math.fround(Number(text)) === value) return scientific(value, String(Number(text)), 1e-4, 1e16);
+  }
+  return String(value);
+}
+function scientific(value, text, least, most) {
+  const size = Math.abs(value);
+  if (size >= least && size < most) return text.includes(".") || text.includes("e") ? text : `${text}.0`;
+  const [digits, exponent] = Number(text).toExponential().split("e");
+  const sign = exponent[0];
+  return `${digits}e${sign}${exponent.slice(1).padStart(2, "0")}`;
+}
+function payloadText(begin, end) {
+  if (!begin || !end || begin === end) return begin || end;
+  return `${begin} → ${end}`;
+}
+var grouped = new Intl.NumberFormat("en-US");
+var GROUPED = Array.from(
+  { length: 4 },
+  (_, digits) => new Intl.NumberFormat("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    signDisplay: "negative"
+  })
+);
+function count(value, noun) {
+  return `${grouped.format(value)} ${noun}${value === 1 || value === 1n || value === -1 ? "" : "s"}`;
+}
+function number(value, digits = 0) {
+  return GROUPED[digits].format(value);
+}
+function nanoseconds(value) {
+  return `${number(value, 1)} ns`;
+}
+function duration(value, unit) {
+  if (unit === "cycles") return count(value < 10 ? Math.round(value * 100) / 100 : Math.round(value), "cycle");
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${number(value / 1e6, 3)} ms`;
+  if (size >= 1e3) return `${number(value / 1e3, 2)} µs`;
+  return nanoseconds(value);
+}
+function percent(share) {
+  return Number.isFinite(share) ? `${(100 * share).toFixed(share < 0.1 ? 2 : 1)} %` : "–";
+}
+
+// src/facts.ts
+function factsOf(i, events, texts, ns) {
+  const lane = events.laneOf(i);
+  const start = events.origin + BigInt(events.start[i]);
+  const cycles = events.duration[i];
+  const at = (time) => nanoseconds(lane.nsOffset + lane.nsRate * time);
+  const track = [`thread ${lane.thread}`, `lane ${clean(lane.name, 40)}`];
+  if (lane.group) track.push(`group ${clean(lane.group, 40)}`);
+  if (lane.role) track.push(`role ${clean(lane.role, 40)}`);
+  const facts = [];
+  const add2 = (key, value) => value && facts.push({ key, value });
+  add2("payload", payloadText(texts.begin(i), texts.end(i)));
+  add2("start", [count(start, "cycle"), ns ? at(events.start[i]) : ""].filter(Boolean).join(" · "));
+  if (events.isInstant(i)) add2("duration", "instant");
+  else {
+    const share = lane.ctaCycles > 0 ? `${percent(cycles / lane.ctaCycles)} of the CTA` : "";
+    add2(
+      "duration",
+      [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · ")
+    );
+  }
+  if (events.isTruncated(i)) add2("state", "begun, never ended");
+  add2("CTA", `${lane.cta} (${lane.block.join(", ")})${lane.sm >= 0 ? ` · SM ${lane.sm}` : ""}`);
+  add2("track", track.join(" · "));
+  if (events.source(i)) add2("source", clean(events.source(i)));
+  return facts;
+}
+function sentence(i, events, texts, ns) {
+  const facts = factsOf(i, events, texts, ns).map(({ key, value }) => `${key} ${value}`);
+  return [clean(texts.name(i)), ...facts].join(", ");
+}
+function asText(i, events, texts, ns) {
+  return [texts.name(i), ...factsOf(i, events, texts, ns).map(({ key, value }) => `${key}	${value}`)].join("\n");
+}
+function length(value, axis) {
+  return duration(value, axis.unit);
+}
+
+// src/access.ts
+var MOST_ROWS2 = 50;
+var Spoken = class {
+  constructor(scene, texts) {
+    this.scene = scene;
+    this.texts = texts;
+  }
+  scene;
+  texts;
+  live = h("div", { class: "tlt-sr", "aria-live": "polite" });
+  table = h("table", { class: "tlt-sr", "aria-label": "Events in view" });
+  say() {
+    const { focused, events, header } = this.scene;
+    this.live.textContent = focused >= 0 ? sentence(focused, events, this.texts, header.ns) : "";
+  }
+  /** The first events in view, lane by lane. */
+  list() {
+    const { events, header } = this.scene;
+    const found = eventsInView(this.scene, MOST_ROWS2);
+    const heads = ["name", "payload", "start", "duration", "lane"];
+    const body = h("tbody");
+    for (const i of found.positions) {
+      const facts = new Map(factsOf(i, events, this.texts, header.ns).map(({ key, value }) => [key, value]));
+      const cells = [
+        this.texts.name(i),
+        ...["payload", "start", "duration", "track"].map((key) => facts.get(key) ?? "")
+      ];
+      body.append(h("tr", {}, ...cells.map((cell) => h("td", {}, cell))));
+    }
+    const caption = h("caption", {}, found.more ? `The first ${MOST_ROWS2} events in view` : "Events in view");
+    this.table.replaceChildren(
+      caption,
+      h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
+      body
+    );
+  }
+};
+function eventsInView(scene, most) {
+  const { events, axis, span, rows, state } = scene;
+  const positions = [];
+  for (const strip of [...rows.pinned, ...rows.between(state.scroll, state.scroll + scene.viewHeight)]) {
+    if (strip.kind === "head") continue;
+    for (const lane of strip.node.lanes)
+      for (let row = lane.row; row < lane.row + lane.rows; row++) {
+        const { offset, rate } = axis.line(lane);
+        const from = events.firstEndingAfter(row, (span.from - offset) / rate);
+        const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
+        for (let i = from; i < to; i++) {
+          if (events.code[i] === HIDDEN) continue;
+          if (positions.length === most) return { positions, more: true };
+          positions.push(i);
+        }
+      }
+  }
+  return { positions, more: false };
+}
+
+// src/color.ts
+function parse(color) {
+  if (color.startsWith("#")) {
+    const hex = color.length === 4 ? [...color.slice(1)].map((c) => c + c).join("") : color.slice(1, 7);
+    return [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+  }
+  const parts = color.match(/[\d.]+/g)?.map(Number) ?? [];
+  return parts.length >= 3 ? [parts[0], parts[1], parts[2]] : [255, 255, 255];
+}
+function mix(a, b, share) {
+  return a.map((value, i) => Math.round(value + (b[i] - value) * share));
+}
+function css([r, g, b]) {
+  return `#${(1 << 24 | r << 16 | g << 8 | b).toString(16).slice(1)}`;
+}
+function luminance(color) {
+  const [r, g, b] = color.map((value) => {
+    const v = value / 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+function ink(color) {
+  return luminance(color) > 0.18 ? "#111111" : "#ffffff";
+}
+function pixel([r, g, b]) {
+  return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+}
+var CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"].map(parse);
+var SIGNED = ["#0b4f8a", "#56b4e9", "#c9ccd1", "#e69f00", "#a34700"].map(parse);
+function scale(stops, share) {
+  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+  const low = Math.min(Math.floor(at), stops.length - 2);
+  return mix(stops[low], stops[low + 1], at - low);
+}
+function sequential(steps) {
+  return Array.from({ length: steps }, (_, i) => scale(CIVIDIS, 0.2 + 0.8 * i / (steps - 1)));
+}
+function diverging(steps) {
+  return Array.from({ length: steps }, (_, i) => scale(SIGNED, i / (steps - 1)));
+}
+
+// src/levels.ts
+var KEPT = 2;
+var Levels = class {
+  constructor(events) {
+    this.events = events;
+  }
+  events;
+  kept = /* @__PURE__ */ new Map();
+  /** Forget everything: the codes have changed. */
+  clear() {
+    this.kept.clear();
+  }
+  /** The level of `row` for `cycles` (at least 1) to a pixel. */
+  of(row, cycles) {
+    const size = 2 ** Math.max(0, Math.floor(Math.log2(cycles)));
+    const known = this.kept.get(row) ?? [];
+    let level = known.find((each) => each.size === size);
+    if (!level) {
+      level = build(this.events, row, size);
+      this.kept.set(row, [level, ...known].slice(0, KEPT));
+    }
+    return level;
+  }
+  get bytes() {
+    let sum = 0;
+    for (const levels of this.kept.values())
+      for (const each of levels)
+        sum += each.at.byteLength + each.code.byteLength + each.busy.byteLength + each.long.byteLength;
+    return sum;
+  }
+};
+function build(events, row, size) {
+  const { start, duration: duration2, code } = events;
+  const tally = new Tally();
+  const at = [];
+  const codes = [];
+  const busy = [];
+  const long = [];
+  let bin = Number.NaN;
+  const flush = () => {
+    if (tally.empty) return;
+    codes.push(tally.dominant);
+    busy.push(tally.total);
+    tally.clear();
+  };
+  for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+    if (code[i] === HIDDEN) continue;
+    if (duration2[i] >= size) {
+      long.push(i);
+      continue;
+    }
+    const own = Math.floor(start[i] / size);
+    if (own !== bin) {
+      flush();
+      bin = own;
+      at.push(start[i]);
+    }
+    tally.add(code[i], Math.max(duration2[i], 1));
+  }
+  flush();
+  return {
+    size,
+    at: Float64Array.from(at),
+    code: Uint8Array.from(codes),
+    busy: Float32Array.from(busy),
+    long: Uint32Array.from(long)
+  };
+}
+var Tally = class {
+  time = new Float64Array(256);
+  seen = [];
+  total = 0;
+  add(code, time) {
+    if (this.time[code] === 0) this.seen.push(code);
+    this.time[code] += time;
+    this.total += time;
+  }
+  get empty() {
+    return this.seen.length === 0;
+  }
+  get dominant() {
+    let best = this.seen[0];
+    for (const code of this.seen) {
+      if (this.time[code] > this.time[best] || this.time[code] === this.time[best] && code < best) best = code;
+    }
+    return best;
+  }
+  clear() {
+    for (const code of this.seen) this.time[code] = 0;
+    this.seen.length = 0;
+    this.total = 0;
+  }
+};
+
+// src/raster.ts
+var SHADES = 8;
+var Raster = class {
+  constructor(events, levels) {
+    this.events = events;
+    this.levels = levels;
+  }
+  events;
+  levels;
+  tally = new Tally();
+  columns = [];
+  colors = [];
+  column = -1;
+  /** Paint `row` into `line`, which has a pixel per column. Returns how many events or bins it looked at. */
+  paint(line, row, view, inks, notes) {
+    const { events } = this;
+    const { cycle, scale: scale2, width } = view;
+    const last = cycle + width / scale2;
+    const from = events.firstEndingAfter(row, cycle);
+    const to = lowerBound(events.start, last, from, events.rowStart[row + 1]);
+    const most = 2 * width;
+    let looked = to - from;
+    const one = (i) => {
+      const code = events.code[i];
+      if (code === HIDDEN) return;
+      const x = (events.start[i] - cycle) * scale2;
+      const length2 = events.duration[i] * scale2;
+      if (length2 < 1) {
+        if (length2 === 0 && looked <= most) notes.point(i, Math.floor(x));
+        this.gather(Math.max(Math.floor(x), 0), code, Math.max(events.duration[i], 1), inks, scale2, width);
+        return;
+      }
+      const a = Math.round(x);
+      const b = Math.max(Math.round(x + length2), a + 1);
+      line.fill(inks.body[code], Math.max(a, 0), Math.min(b, width));
+      if (a >= 0 && a < width && length2 >= 3) line[a] = inks.edge[code];
+      if (b - a >= notes.least) notes.bar(i, a, b);
+    };
+    if (looked <= most || scale2 >= 1) {
+      for (let i = from; i < to; i++) one(i);
+    } else {
+      const level = this.levels.of(row, 1 / scale2);
+      const firstLong = lowerBound(level.long, from, 0, level.long.length);
+      const lastLong = lowerBound(level.long, to, firstLong, level.long.length);
+      for (let n = firstLong; n < lastLong; n++) one(level.long[n]);
+      this.flush(inks, scale2);
+      const firstBin = lowerBound(level.at, cycle - level.size, 0, level.at.length);
+      let bin = firstBin;
+      for (; bin < level.at.length && level.at[bin] < last; bin++) {
+        const x = Math.floor((level.at[bin] - cycle) * scale2);
+        this.gather(Math.max(x, 0), level.code[bin], level.busy[bin], inks, scale2, width);
+      }
+      looked = lastLong - firstLong + bin - firstBin;
+    }
+    this.flush(inks, scale2);
+    for (let n = 0; n < this.columns.length; n++) line[this.columns[n]] = this.colors[n];
+    this.columns.length = this.colors.length = 0;
+    return looked;
+  }
+  gather(column, code, time, inks, scale2, width) {
+    if (column >= width) return;
+    if (column !== this.column) {
+      this.flush(inks, scale2);
+      this.column = column;
+    }
+    this.tally.add(code, time);
+  }
+  flush(inks, scale2) {
+    if (this.tally.empty) return;
+    const share = Math.min(this.tally.total * scale2, 1);
+    this.columns.push(this.column);
+    this.colors.push(inks.shade[this.tally.dominant * SHADES + Math.min(Math.floor(share * SHADES), SHADES - 1)]);
+    this.tally.clear();
+    this.column = -1;
+  }
+};
+
+// src/paint.ts
+var COLOR_BY = ["name", "payload", "duration", "lane"];
+var DIM = 128;
+var STEPS = 32;
+var NONE = STEPS;
+var GREY = [150, 154, 160];
+var FILTERED = 1;
+var SELECTED = 2;
+var MATCHED = 4;
+var Paint = class {
+  constructor(events, palette, nameColor) {
+    this.events = events;
+    this.palette = palette;
+    this.nameColor = nameColor;
+    this.marks = new Uint8Array(events.count);
+  }
+  events;
+  palette;
+  nameColor;
+  colors = [];
+  inks = { body: new Uint32Array(256), edge: new Uint32Array(256), shade: new Uint32Array(256 * SHADES) };
+  scale = null;
+  marks;
+  by = "name";
+  /** Choose by what events are coloured. */
+  colorBy(by) {
+    this.by = by;
+    this.scale = by === "payload" ? payloadScale(this.events) : by === "duration" ? durationScale(this.events) : null;
+    const steps = this.scale?.signed ? diverging(STEPS) : sequential(STEPS);
+    this.colors = this.scale ? [...steps, GREY] : this.palette.map(parse);
+  }
+  /** Write the code of every event. `dim`: events without one of these marks are dimmed (0: none is). */
+  code(dim) {
+    const { events, marks } = this;
+    const { code } = events;
+    const own = this.plainCode();
+    for (let row = 0; row < events.rowLane.length; row++) {
+      const lane = events.rowLane[row];
+      for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+        if (marks[i] & FILTERED) code[i] = HIDDEN;
+        else code[i] = own(i, lane) + (dim && !(marks[i] & dim) ? DIM : 0);
+      }
+    }
+  }
+  plainCode() {
+    const { events, nameColor, scale: scale2 } = this;
+    if (this.by === "lane") return (_, lane) => lane % 8;
+    if (!scale2) return (i) => nameColor[events.siteName[events.site[i]]];
+    if (this.by === "duration") {
+      const low = Math.log2(scale2.low);
+      const wide2 = Math.max(Math.log2(scale2.high) - low, 1e-9);
+      return (i) => step((Math.log2(Math.max(events.duration[i], 1)) - low) / wide2);
+    }
+    const wide = Math.max(scale2.high - scale2.low, 1e-9);
+    return (i) => {
+      const value = Number(events.payload[i]);
+      return events.flags[i] & PAYLOAD && !Number.isNaN(value) ? step((value - scale2.low) / wide) : NONE;
+    };
+  }
+  /** The pixels of all codes on the ground of `theme`. */
+  ink(theme) {
+    const { body, edge, shade } = this.inks;
+    const { ground } = theme;
+    this.colors.forEach((full, n) => {
+      for (const code of [n, n + DIM]) {
+        const color = code === n ? full : mix(full, ground, 0.8);
+        body[code] = pixel(color);
+        edge[code] = pixel(mix(color, theme.dark ? ground : [0, 0, 0], code === n ? 0.4 : 0.15));
+        for (let s = 0; s < SHADES; s++)
+          shade[code * SHADES + s] = pixel(mix(ground, color, 0.6 + 0.4 * s / (SHADES - 1)));
+      }
+    });
+  }
+  colorOf(i) {
+    return this.colors[this.events.code[i] % DIM];
+  }
+  /** Whether text on event `i` is black or white. */
+  textOn(i, theme) {
+    return this.events.code[i] >= DIM ? theme.soft : ink(this.colorOf(i));
+  }
+  nameCss(name2) {
+    return css(parse(this.palette[this.nameColor[name2]]));
+  }
+};
+function step(share) {
+  return Math.min(Math.max(Math.floor(share * STEPS), 0), STEPS - 1);
+}
+function payloadScale(events) {
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < events.count; i++) {
+    const value = Number(events.payload[i]);
+    if (!(events.flags[i] & PAYLOAD) || !Number.isFinite(value)) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) return { low: 0, high: 1, signed: false };
+  if (low >= 0 || high <= 0) return { low, high, signed: false };
+  const most = Math.max(-low, high);
+  return { low: -most, high: most, signed: true };
+}
+function durationScale(events) {
+  let low = Number.POSITIVE_INFINITY;
+  let high = 1;
+  for (let i = 0; i < events.count; i++) {
+    if (events.isInstant(i)) continue;
+    low = Math.min(low, Math.max(events.duration[i], 1));
+    high = Math.max(high, events.duration[i]);
+  }
+  return { low: Math.min(low, high), high, signed: false };
+}
+
+// src/query.ts
+var FIELDS = {
+  payload: "payload",
+  p: "payload",
+  duration: "duration",
+  dur: "duration",
+  start: "start",
+  end: "end",
+  cta: "cta",
+  sm: "sm",
+  thread: "thread",
+  t: "thread",
+  lane: "lane",
+  group: "group",
+  role: "role",
+  source: "source",
+  kind: "kind"
+};
+var TEXT = /* @__PURE__ */ new Set(["lane", "group", "role", "source", "kind"]);
+var TERM = /(-?)(?:([a-z]+)\s*(>=|<=|!=|=|>|<|:)\s*)?("[^"]*"|\S+)/gi;
+var HELP = 'load "two words" -not payload>=3 dur=100..200 start>5000 lane:main sm=3 cta=0 thread=128 group: role: source: kind:';
+function parseQuery(text, events) {
+  const tests = [];
+  for (const [whole, minus, key, operator, raw] of text.matchAll(TERM)) {
+    const field = key === void 0 ? void 0 : FIELDS[key.toLowerCase()];
+    const test = field ? condition(field, operator, unquoted(raw), events) : name(unquoted(whole.slice(minus.length)), events);
+    tests.push(minus ? (i) => !test(i) : test);
+  }
+  if (!tests.length) return null;
+  return (i) => tests.every((test) => test(i));
+}
+function unquoted(text) {
+  return text.replace(/^"(.*)"$/, "$1");
+}
+function name(part, events) {
+  const wanted = part.toLowerCase();
+  const fits = events.names.map((each) => each.toLowerCase().includes(wanted));
+  return (i) => fits[events.nameCode(i)];
+}
+function condition(field, operator, value, events) {
+  if (TEXT.has(field)) {
+    const wanted = value.toLowerCase();
+    const read2 = textOf(field, events);
+    const has = (i) => read2(i).toLowerCase().includes(wanted);
+    if (operator === "!=") return (i) => !has(i);
+    if (operator === ":" || operator === "=") return has;
+    throw new Error(`${field} is text: write ${field}:${value}`);
+  }
+  const read = numberOf(field, events);
+  const [low, high] = range(value, field);
+  switch (operator) {
+    case ">":
+      return (i) => read(i) > high;
+    case ">=":
+      return (i) => read(i) >= low;
+    case "<":
+      return (i) => read(i) < low;
+    case "<=":
+      return (i) => read(i) <= high;
+    case "!=":
+      return (i) => !(read(i) >= low && read(i) <= high);
+    default:
+      return Number.isNaN(low) ? (i) => Number.isNaN(read(i)) : (i) => read(i) >= low && read(i) <= high;
+  }
+}
+function range(text, field) {
+  const parts = text.split("..");
+  const ends = parts.map(
+    (part) => Number(part.replace(/^-?inf$/i, (inf) => inf[0] === "-" ? "-Infinity" : "Infinity"))
+  );
+  const wrong = parts.length > 2 || parts.some((part, n) => !part || Number.isNaN(ends[n]) && !/^nan$/i.test(part));
+  if (wrong) throw new Error(`${field} is a number: write ${field}=3, ${field}>3 or ${field}=3..5, not ${text}`);
+  return [ends[0], ends[ends.length - 1]];
+}
+function textOf(field, events) {
+  if (field === "source") return (i) => events.source(i);
+  if (field === "kind") return (i) => events.isInstant(i) ? "instant" : "range";
+  if (field === "lane") return (i) => events.laneOf(i).name;
+  if (field === "group") return (i) => events.laneOf(i).group;
+  return (i) => events.laneOf(i).role;
+}
+function numberOf(field, events) {
+  const origin = Number(events.origin);
+  switch (field) {
+    // An event without payload is on neither side of a number.
+    case "payload":
+      return (i) => {
+        const value = events.payloadOf(i);
+        return value === void 0 ? Number.POSITIVE_INFINITY * 0 : Number(value);
+      };
+    case "duration":
+      return (i) => events.duration[i];
+    case "start":
+      return (i) => origin + events.start[i];
+    case "end":
+      return (i) => origin + events.end(i);
+    case "cta":
+      return (i) => events.laneOf(i).cta;
+    case "sm":
+      return (i) => events.laneOf(i).sm;
+    default:
+      return (i) => events.laneOf(i).thread;
+  }
+}
+
+// src/state.ts
+var ARROWS = ["all", "hovered", "none"];
+function save(state) {
+  const { lanes } = state;
+  return {
+    unit: state.unit,
+    span: state.span ? [state.span[0], state.span[1]] : null,
+    scroll: state.scroll,
+    color_by: state.colorBy,
+    arrows: state.arrows,
+    query: state.query,
+    filter: state.filter,
+    hidden_names: [...state.hiddenNames],
+    collapsed: [...lanes.collapsed],
+    hidden: [...lanes.hidden],
+    pinned: [...lanes.pinned],
+    order: Object.fromEntries([...lanes.order].map(([key, keys]) => [key, [...keys]]))
+  };
+}
+function restore(state, saved, units) {
+  const one = (value, of, otherwise) => of.includes(value) ? value : otherwise;
+  const { lanes } = state;
+  return {
+    unit: one(saved.unit, units, state.unit),
+    span: saved.span === void 0 ? state.span : saved.span,
+    scroll: saved.scroll ?? state.scroll,
+    colorBy: one(saved.color_by, COLOR_BY, state.colorBy),
+    arrows: one(saved.arrows, ARROWS, state.arrows),
+    query: saved.query ?? state.query,
+    filter: saved.filter ?? state.filter,
+    hiddenNames: saved.hidden_names ?? state.hiddenNames,
+    lanes: {
+      collapsed: saved.collapsed ? new Set(saved.collapsed) : lanes.collapsed,
+      hidden: saved.hidden ? new Set(saved.hidden) : lanes.hidden,
+      pinned: saved.pinned ?? lanes.pinned,
+      order: saved.order ? new Map(Object.entries(saved.order)) : lanes.order
+    }
+  };
+}
+
+// src/bar.ts
+var MOST_CHIPS = 40;
+var TOOLS = [
+  ["select", "Select", "a drag selects an area (V)"],
+  ["pan", "Move", "a drag moves the view (H)"],
+  ["measure", "Measure", "a drag measures (M)"]
+];
+var Bar = class {
+  constructor(scene, to, signal) {
+    this.scene = scene;
+    this.to = to;
+    const { header, state } = scene;
+    this.colors = choice(
+      "Colour by",
+      COLOR_BY.map((by) => [by, `colour: ${by}`]),
+      state.colorBy
+    );
+    this.arrows = choice(
+      "Arrows",
+      ARROWS.map((each) => [each, `arrows: ${each}`]),
+      state.arrows
+    );
+    this.unit = choice(
+      "Unit of time",
+      scene.units.map((unit) => [unit, unit]),
+      state.unit
+    );
+    this.tools = TOOLS.map(([, text, title]) => button(text, title));
+    const [all, help2] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
+    this.root = h(
+      "div",
+      { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
+      header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
+      header.badge ? h("span", { class: "tlt-badge", title: header.simulated }, header.badge) : null,
+      h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
+      h("span", { class: "tlt-grow" }),
+      h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
+      this.found,
+      this.colors,
+      scene.events.flowSrc.length ? this.arrows : null,
+      scene.units.length > 1 ? this.unit : null,
+      h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools),
+      h(
+        "span",
+        { class: "tlt-group" },
+        scene.roots.some((node) => node.children.length) ? this.folded : null,
+        all,
+        help2
+      )
+    );
+    const on = (element, type, act) => element.addEventListener(type, act, { signal });
+    on(this.search, "input", () => scene.set({ query: this.search.value }));
+    on(this.search, "keydown", (event) => this.searchKey(event));
+    on(this.previous, "click", () => scene.nextMatch(-1));
+    on(this.next, "click", () => scene.nextMatch(1));
+    on(this.filter, "click", () => scene.set({ filter: !scene.state.filter }));
+    on(this.colors, "change", () => scene.set({ colorBy: this.colors.value }));
+    on(this.arrows, "change", () => scene.set({ arrows: this.arrows.value }));
+    on(this.unit, "change", () => scene.set({ unit: this.unit.value }));
+    this.tools.forEach((element, n) => {
+      on(element, "click", () => to.use(TOOLS[n][0]));
+    });
+    on(this.folded, "click", () => scene.fold(scene.state.lanes.collapsed.size === 0));
+    on(all, "click", () => scene.showAll());
+    on(help2, "click", () => to.help());
+    this.show();
+  }
+  scene;
+  to;
+  root;
+  search = h("input", {
+    type: "search",
+    placeholder: "search  /",
+    "aria-label": "Search events",
+    title: HELP,
+    spellcheck: "false"
+  });
+  filter = button("Filter", "hide what does not match");
+  found = h("span", { class: "tlt-found", role: "status" });
+  previous = button("↑", "previous match (Shift N)");
+  next = button("↓", "next match (N)");
+  colors;
+  arrows;
+  unit;
+  tools;
+  folded = button("Fold", "collapse or open all groups");
+  searchKey(event) {
+    event.stopPropagation();
+    if (event.key === "Enter") this.scene.nextMatch(event.shiftKey ? -1 : 1);
+    else if (event.key === "Escape") {
+      this.scene.set({ query: "" });
+      this.to.home();
+    } else return;
+    event.preventDefault();
+  }
+  /** Everything as the scene has it. */
+  show() {
+    const { state, matches } = this.scene;
+    if (this.search.value !== state.query) this.search.value = state.query;
+    this.colors.value = state.colorBy;
+    this.arrows.value = state.arrows;
+    this.unit.value = state.unit;
+    press(this.filter, state.filter);
+    TOOLS.forEach(([tool], n) => {
+      press(this.tools[n], tool === this.to.tool());
+    });
+    this.folded.textContent = state.lanes.collapsed.size ? "Unfold" : "Fold";
+    const at = matches?.indexOf(this.scene.focused) ?? -1;
+    this.found.textContent = matches ? at >= 0 ? `${number(at + 1)} of ${number(matches.length)}` : `${number(matches.length)} found` : "";
+    this.found.hidden = !matches;
+    for (const element of [this.previous, this.next]) element.disabled = !matches?.length;
+  }
+};
+var Legend = class {
+  constructor(scene, signal) {
+    this.scene = scene;
+    const { events } = scene;
+    this.counts = new Uint32Array(events.names.length);
+    for (let i = 0; i < events.count; i++) this.counts[events.nameCode(i)]++;
+    const order = events.names.map((_, n) => n).filter((n) => this.counts[n]);
+    order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
+    for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
+    this.show();
+  }
+  scene;
+  root = h("div", {
+    class: "tlt-legend",
+    role: "group",
+    "aria-label": "Names: click hides one, Alt click shows it alone"
+  });
+  counts;
+  chips = /* @__PURE__ */ new Map();
+  chip(n, signal) {
+    const name2 = this.scene.events.names[n];
+    const swatch = h("span", { class: "tlt-swatch" });
+    swatch.style.background = this.scene.paint.nameCss(n);
+    const chip = h(
+      "button",
+      { type: "button" },
+      swatch,
+      h("bdi", {}, clean(name2, 60)),
+      h("span", { class: "tlt-count" }, number(this.counts[n]))
+    );
+    chip.addEventListener("click", (event) => this.click(name2, event.altKey), { signal });
+    return chip;
+  }
+  click(name2, alone) {
+    const { hiddenNames } = this.scene.state;
+    const others = this.scene.events.names.filter((each, n) => each !== name2 && this.counts[n]);
+    if (alone)
+      this.scene.set({
+        hiddenNames: hiddenNames.length === others.length && !hiddenNames.includes(name2) ? [] : others
+      });
+    else if (hiddenNames.includes(name2)) this.scene.set({ hiddenNames: hiddenNames.filter((each) => each !== name2) });
+    else this.scene.set({ hiddenNames: [...hiddenNames, name2] });
+  }
+  show() {
+    const { paint, state, events } = this.scene;
+    const swatches = state.colorBy === "name";
+    for (const [name2, chip] of this.chips) {
+      press(chip, !state.hiddenNames.includes(name2));
+      chip.firstChild.hidden = !swatches;
+    }
+    const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
+    const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
+    this.root.replaceChildren(
+      ...ramp,
+      ...this.chips.values(),
+      ...rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []
+    );
+    this.root.hidden = !events.count;
+  }
+  ramp(low, high) {
+    const bar = h("span", { class: "tlt-ramp" });
+    const steps = this.scene.paint.colors.slice(0, 32);
+    bar.style.background = `linear-gradient(to right, ${steps.map(css).join(",")})`;
+    const unit = this.scene.state.colorBy === "duration" ? " cycles" : "";
+    const text = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+    const line = h("span", { class: "tlt-count" }, `${this.scene.state.colorBy} ${text(low)}`);
+    const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high) + unit));
+    whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";
+    return whole;
+  }
+};
+function button(text, title) {
+  return h("button", { type: "button", title, "aria-label": text.length < 2 && title }, text);
+}
+function press(element, pressed) {
+  element.setAttribute("aria-pressed", String(pressed));
+}
+function choice(label, options, value) {
+  const select = h(
+    "select",
+    { "aria-label": label, title: label },
+    ...options.map(([key, text]) => h("option", { value: key }, text))
+  );
+  select.value = value;
+  return select;
+}
+
+// src/keys.ts
+var PAGE = 0.8;
+function laneKey(scene) {
+  if (scene.focused < 0) {
+    scene.say("focus an event first");
+    return "";
+  }
+  const lane = scene.events.laneOf(scene.focused);
+  const strips = [...scene.rows.pinned, ...scene.rows.strips];
+  return strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane))?.node.key ?? "";
+}
+var onLane = (act) => (scene) => {
+  const key = laneKey(scene);
+  if (key) act(scene, key);
+};
+var BINDINGS = [
+  { keys: ["w", "W", "+", "="], shown: "W", does: "zoom in", run: (scene) => scene.zoom(0.7) },
+  { keys: ["s", "S", "-"], shown: "S", does: "zoom out", run: (scene) => scene.zoom(1 / 0.7) },
+  { keys: ["a", "A"], shown: "A", does: "move left", run: (scene) => scene.pan(-0.15) },
+  { keys: ["d", "D"], shown: "D", does: "move right", run: (scene) => scene.pan(0.15) },
+  { keys: ["f", "F"], shown: "F", does: "fit the selection", run: (scene) => scene.showSelection() },
+  { keys: ["0"], shown: "0", does: "fit everything (or double-click)", run: (scene) => scene.showAll() },
+  { keys: [".", "ArrowRight"], shown: ". →", does: "next event on the lane", run: (scene) => scene.step(1) },
+  { keys: [",", "ArrowLeft"], shown: ", ←", does: "previous event on the lane", run: (scene) => scene.step(-1) },
+  { keys: ["ArrowDown"], shown: "↓", does: "lane below", run: (scene) => scene.stepLane(1) },
+  { keys: ["ArrowUp"], shown: "↑", does: "lane above", run: (scene) => scene.stepLane(-1) },
+  { keys: ["PageDown"], shown: "Page ↓", does: "lanes further down", run: (scene) => scene.scrollTo(scene.state.scroll + PAGE * scene.viewHeight) },
+  { keys: ["PageUp"], shown: "Page ↑", does: "lanes further up", run: (scene) => scene.scrollTo(scene.state.scroll - PAGE * scene.viewHeight) },
+  { keys: ["]"], shown: "]", does: "along an arrow", run: (scene) => scene.jump(1) },
+  { keys: ["["], shown: "[", does: "back along an arrow", run: (scene) => scene.jump(-1) },
+  { keys: ["e", "E"], shown: "E", does: "arrows: all, of the hovered event, none", run: (scene) => scene.nextArrows() },
+  { keys: ["/"], shown: "/", does: "search", run: (_, desk) => desk.search() },
+  { keys: ["n"], shown: "N", does: "next match", run: (scene) => scene.nextMatch(1) },
+  { keys: ["N"], shown: "Shift N", does: "previous match", run: (scene) => scene.nextMatch(-1) },
+  { keys: ["v", "V"], shown: "V", does: "drag selects", run: (_, desk) => desk.use("select") },
+  { keys: ["h", "H"], shown: "H", does: "drag moves", run: (_, desk) => desk.use("pan") },
+  { keys: ["m", "M"], shown: "M", does: "drag measures", run: (_, desk) => desk.use("measure") },
+  { keys: ["c", "C"], shown: "C", does: "colour by name, payload, duration, lane", run: (_, desk) => desk.nextColor() },
+  { keys: ["u", "U"], shown: "U", does: "cycles or ns", run: (scene) => scene.set({ unit: scene.units[(scene.units.indexOf(scene.state.unit) + 1) % scene.units.length] }) },
+  { keys: ["p", "P"], shown: "P", does: "pin the lane", run: onLane((scene, key) => scene.toggle("pinned", key)) },
+  { keys: ["x", "X"], shown: "X", does: "hide the lane", run: onLane((scene, key) => scene.toggle("hidden", key)) },
+  { keys: ["{"], shown: "{", does: "move the lane up", run: onLane((scene, key) => scene.move(key, -1)) },
+  { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
+  { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
+  { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
+  { keys: ["Escape"], shown: "Esc", does: "clear the selection, then leave the view", run: (_, desk) => desk.leave() }
+];
+var MOUSE = [
+  ["drag", "select an area (or move, or measure)"],
+  ["drag on the time axis", "select that time on all lanes"],
+  ["Shift drag", "move"],
+  ["Ctrl wheel", "zoom; plain wheel too, once the view was clicked"],
+  ["Shift wheel", "move"],
+  ["wheel on the labels", "scroll the lanes, once the view was clicked"],
+  ["double click", "fit everything"],
+  ["right click on a label", "pin, hide, collapse, reorder"],
+  ["two fingers", "zoom and move"]
+];
+function press2(event, scene, desk) {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && scene.focused + (scene.selected?.length ?? 0) >= 0) {
+    desk.copy();
+    return true;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  const binding = BINDINGS.find(({ keys }) => keys.includes(event.key));
+  binding?.run(scene, desk, event.key);
+  return binding !== void 0;
+}
+
+// src/help.ts
+function help(close) {
+  const shut = h("button", { type: "button" }, "Close");
+  shut.addEventListener("click", close, { once: true });
+  const line = (keys, does) => h("div", {}, h("span", {}, ...keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "])), h("span", {}, does));
+  const plain = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
+  return h(
+    "div",
+    { class: "tlt-help", role: "dialog", "aria-label": "Keys and mouse", tabindex: "-1" },
+    h("b", {}, "Keys, while the lanes have the focus "),
+    shut,
+    h("div", { class: "tlt-keys" }, ...BINDINGS.map(({ shown, does }) => line(shown, does))),
+    h("b", {}, "Mouse and fingers"),
+    h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain(what, does))),
+    h("b", {}, "Search"),
+    h("div", {}, HELP)
+  );
+}
+
+// src/ids.ts
+var MOST_RUNS = 1e6;
+function toRuns(ids) {
+  const sorted = ids.slice().sort();
+  const runs = [];
+  for (let i = 0; i < sorted.length; i++) {
+    if (i > 0 && sorted[i] === sorted[i - 1] + 1) runs[runs.length - 1]++;
+    else runs.push(sorted[i], 1);
+  }
+  if (runs.length > 2 * MOST_RUNS) throw new Error("this selection is too scattered to hand over: select it in Python");
+  return Uint32Array.from(runs);
+}
+function fromRuns(bytes) {
+  const runs = new Uint32Array(bytes.slice().buffer);
+  let count2 = 0;
+  for (let n = 1; n < runs.length; n += 2) count2 += runs[n];
+  const ids = new Uint32Array(count2);
+  for (let n = 0, at = 0; n < runs.length; n += 2) for (let k = 0; k < runs[n + 1]; k++) ids[at++] = runs[n] + k;
+  return ids;
+}
+
+// src/label.ts
+var MEASURED = 2e4;
+var NAME_CHARS = 120;
+var Texts = class {
+  constructor(events) {
+    this.events = events;
+    this.float = events.payload instanceof Float64Array;
+  }
+  events;
+  names = [];
+  float;
+  name(i) {
+    const code = this.events.nameCode(i);
+    this.names[code] ??= clean(this.events.names[code], NAME_CHARS);
+    return this.names[code];
+  }
+  payload(i) {
+    return payloadText(this.begin(i), this.end(i));
+  }
+  begin(i) {
+    return payloadValue(this.events.payloadOf(i), this.float);
+  }
+  end(i) {
+    return payloadValue(this.events.payloadEndOf(i), this.float);
+  }
+};
+var Ruler = class {
+  constructor(context) {
+    this.context = context;
+  }
+  context;
+  fonts = /* @__PURE__ */ new Map();
+  known = /* @__PURE__ */ new Map();
+  use(font) {
+    this.known = this.fonts.get(font) ?? /* @__PURE__ */ new Map();
+    this.fonts.set(font, this.known);
+    this.context.font = font;
+  }
+  width(text) {
+    let width = this.known.get(text);
+    if (width === void 0) {
+      if (this.known.size > MEASURED) this.known.clear();
+      width = this.context.measureText(text).width;
+      this.known.set(text, width);
+    }
+    return width;
+  }
+  /** `text`, or as much of it as is at most `room` wide with an ellipsis; empty where not even a letter fits. */
+  elide(text, room) {
+    if (this.width(text) <= room) return text;
+    const letters = Array.from(text);
+    let low = 0;
+    let high = letters.length - 1;
+    while (low < high) {
+      const middle = low + high + 1 >>> 1;
+      if (this.context.measureText(`${letters.slice(0, middle).join("")}…`).width <= room) low = middle;
+      else high = middle - 1;
+    }
+    return low > 0 ? `${letters.slice(0, low).join("")}…` : "";
+  }
+};
+function fitted(name2, payload, room, gap, ruler) {
+  if (!payload) {
+    const text2 = ruler.elide(name2, room);
+    return text2 ? { name: text2, payload: "", at: 0 } : null;
+  }
+  const own = ruler.width(payload);
+  if (own > room) {
+    const text2 = ruler.elide(name2, room);
+    return text2 && text2.length > 2 ? { name: text2, payload: "", at: 0 } : null;
+  }
+  const text = ruler.elide(name2, room - own - gap);
+  if (text.length > 2 || text === name2) return { name: text, payload, at: ruler.width(text) + gap };
+  return { name: "", payload, at: 0 };
+}
+
+// src/arrow.ts
+function arrow(context, from, to, ratio) {
+  const bend = Math.min(Math.max(Math.abs(to.x - from.x) / 2, 8 * ratio), 50 * ratio);
+  const head = 5 * ratio;
+  context.lineWidth = 1.25 * ratio;
+  context.beginPath();
+  context.moveTo(from.x, from.y);
+  context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - head * 0.6, to.y);
+  context.stroke();
+  context.beginPath();
+  context.moveTo(to.x, to.y);
+  context.lineTo(to.x - head, to.y - head * 0.6);
+  context.lineTo(to.x - head, to.y + head * 0.6);
+  context.closePath();
+  context.fill();
+}
+
+// src/axis.ts
+var SAME = { offset: 0, rate: 1 };
+var LEAST = 8;
+var FAR = 2 ** 40;
+var Axis = class {
+  constructor(events, unit) {
+    this.events = events;
+    this.unit = unit;
+    if (unit === "cycles") {
+      this.origin = events.origin;
+      this.whole = { from: 0, to: events.cycles };
+    } else {
+      const { from, to } = extentNs(events);
+      const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
+      this.origin = BigInt(base);
+      this.whole = { from: from - base, to: to - base };
+    }
+  }
+  events;
+  unit;
+  whole;
+  /** What stands before the axis's own zero, for labels. */
+  origin;
+  line(lane) {
+    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
+  }
+  startOf(i) {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.start[i];
+  }
+  endOf(i) {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.end(i);
+  }
+  /** All events, with a little room on both sides. */
+  get all() {
+    const { from, to } = this.whole;
+    const room = Math.max((to - from) * 0.01, 0.5);
+    return { from: from - room, to: to + room };
+  }
+  /** `span` with a width that makes sense, and no further from the events than its own width. */
+  fit(span) {
+    const all = this.all;
+    const most = (all.to - all.from) * 1.2;
+    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST, most)), most);
+    const middle = (span.from + span.to) / 2;
+    let from = width === span.to - span.from ? span.from : middle - width / 2;
+    from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
+    return { from, to: from + width };
+  }
+  /** `span` made `factor` times as wide, with the point at `share` of it staying where it is. */
+  zoom(span, factor, share) {
+    const width = span.to - span.from;
+    const most = (this.all.to - this.all.from) * 1.2;
+    const next = Math.min(Math.max(width * factor, Math.min(LEAST, most)), most);
+    const from = span.from + share * (width - next);
+    return this.fit({ from, to: from + next });
+  }
+  /** A time of the axis as text, with the digits that a step of `step` needs. */
+  label(value, step2) {
+    if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
+    const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
+    return `${number((Number(this.origin) + value) / size, digits)} ${name2}`;
+  }
+};
+function extentNs(events) {
+  let from = Number.POSITIVE_INFINITY;
+  let to = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const first = events.rowStart[row];
+    const end = events.rowStart[row + 1];
+    if (first === end) continue;
+    const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
+    from = Math.min(from, nsOffset + nsRate * events.start[first]);
+    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
+  }
+  return from <= to ? { from, to } : { from: 0, to: 1 };
+}
+function tickStep(span, most, whole) {
+  const rough = (span.to - span.from) / Math.max(most, 1);
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step2 = [1, 2, 5, 10].map((n) => n * size).find((n) => n >= rough) ?? 10 * size;
+  return whole ? Math.max(1, Math.round(step2)) : step2;
+}
+function ticks(span, step2, origin) {
+  const shift = Number(origin % BigInt(Math.max(1, Math.round(step2))));
+  const found = [];
+  const first = Math.ceil((span.from + shift) / step2);
+  const last = Math.floor((span.to + shift) / step2);
+  for (let n = 0; n <= last - first; n++) found.push((first + n) * step2 - shift);
+  return found;
+}
+
+// src/tree.ts
+var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
+var ROW = 18;
+var GAP = 4;
+var HEAD = 20;
+var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
+var CTA = (lane) => `CTA ${lane.cta}`;
+var THREAD = (lane) => {
+  const words = [lane.group, lane.role].filter((word) => word && word !== "default");
+  return [...new Set(words.map((word) => clean(word, 24))), `t${lane.thread}`].join(" ");
+};
+var LANE = (lane) => clean(lane.name, 40);
+var STEPS2 = [
+  { key: (lane) => `sm${lane.sm}`, words: SM },
+  { key: (lane) => `cta${lane.cta}`, words: CTA },
+  { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
+  { key: (lane) => `lane${lane.name}`, words: LANE }
+];
+function tree(lanes) {
+  const ordered = [...lanes].sort((a, b) => a.sm - b.sm || a.cta - b.cta || a.index - b.index);
+  return branches(ordered, 0, "", "", 0);
+}
+function branches(lanes, step2, key, label, depth) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const lane of lanes) {
+    const own = STEPS2[step2].key(lane);
+    const group = groups.get(own);
+    if (group) group.push(lane);
+    else groups.set(own, [lane]);
+  }
+  return [...groups].flatMap(([own, members]) => {
+    const path = key ? `${key}/${own}` : own;
+    const words = [label, STEPS2[step2].words(members[0])].filter(Boolean).join(" · ");
+    if (step2 === STEPS2.length - 1)
+      return [
+        {
+          key: path,
+          label: groups.size === 1 && label && own === "lanemain" ? label : words,
+          children: [],
+          lanes: members,
+          depth
+        }
+      ];
+    const alone = new Set(members.map(STEPS2[step2 + 1].key)).size === 1;
+    if (alone) return branches(members, step2 + 1, path, words, depth);
+    return [
+      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
+    ];
+  });
+}
+var Rows = class {
+  pinned = [];
+  strips = [];
+  /** Heights of the two parts. */
+  pinnedHeight = 0;
+  height;
+  /** How many nodes are hidden. */
+  hiddenCount;
+  constructor(roots, arrangement) {
+    let top = 0;
+    let hidden = 0;
+    const add2 = (into, node, depth) => {
+      if (arrangement.hidden.has(node.key)) {
+        hidden++;
+        return;
+      }
+      const folded = arrangement.collapsed.has(node.key);
+      const kind = node.children.length === 0 ? "lane" : folded ? "summary" : "head";
+      const height = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
+      into.push({ node, kind, depth, top, height });
+      top += height;
+      if (kind === "head")
+        for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1);
+    };
+    if (arrangement.pinned.length) {
+      const byKey = index(roots, new Set(arrangement.pinned));
+      for (const key of arrangement.pinned) {
+        const node = byKey.get(key);
+        if (node) add2(this.pinned, node, 0);
+      }
+      this.pinnedHeight = top;
+      top = 0;
+      hidden = 0;
+    }
+    for (const root of inOrder(roots, "", arrangement)) add2(this.strips, root, 0);
+    this.height = top;
+    this.hiddenCount = hidden;
+  }
+  /** The strips that `from`..`to` (pixels from the top of the lanes) touch. */
+  between(from, to) {
+    const found = [];
+    for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
+    return found;
+  }
+  /** The number of the strip at `y`, or the number of strips below the last. */
+  at(y) {
+    let low = 0;
+    let high = this.strips.length;
+    while (low < high) {
+      const middle = low + high >>> 1;
+      if (this.strips[middle].top + this.strips[middle].height > y) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+  /** The strip that shows `lane`, be it its own or that of a collapsed branch. */
+  showing(lane) {
+    return this.strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane));
+  }
+};
+function inOrder(nodes, parent, arrangement) {
+  const wanted = arrangement.order.get(parent);
+  if (!wanted) return nodes;
+  const place = new Map(wanted.map((key, n) => [key, n]));
+  return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
+}
+function index(nodes, wanted, found = /* @__PURE__ */ new Map()) {
+  for (const node of nodes) {
+    if (wanted.has(node.key)) found.set(node.key, node);
+    index(node.children, wanted, found);
+  }
+  return found;
+}
+function siblings(roots, key, arrangement) {
+  const search = (nodes, parent) => {
+    if (nodes.some((node) => node.key === key))
+      return { parent, keys: inOrder(nodes, parent, arrangement).map((node) => node.key) };
+    for (const node of nodes) {
+      const found = search(node.children, node.key);
+      if (found) return found;
+    }
+    return null;
+  };
+  return search(roots, "") ?? { parent: "", keys: [] };
+}
+
+// src/picture.ts
+var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
+var AXIS = 26;
+var MOST_LABELS = 1500;
+var MOST_ARROWS = 1200;
+function placed(scene, frame) {
+  const { rows, state } = scene;
+  const top = AXIS + rows.pinnedHeight;
+  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
+  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
+  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
+}
+function middleOf({ strip, y }, row) {
+  if (strip.kind !== "lane") return y + strip.height / 2;
+  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
+}
+var Picture = class {
+  constructor(canvas, scene, texts) {
+    this.scene = scene;
+    this.texts = texts;
+    this.context = context2d(canvas);
+    this.lineContext = context2d(this.lines);
+    this.ruler = new Ruler(this.context);
+  }
+  scene;
+  texts;
+  context;
+  lines = document.createElement("canvas");
+  lineContext;
+  image = null;
+  ruler;
+  /** Events and bins that the last frame looked at. */
+  looked = 0;
+  draw(frame, theme) {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const px = (value) => Math.round(value * ratio);
+    const [width, height, left, top] = [frame.width, frame.height, frame.gutter, AXIS].map(px);
+    const shown = placed(scene, frame);
+    const split = AXIS + scene.rows.pinnedHeight;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.fillStyle = css(theme.ground);
+    context.fillRect(0, 0, width, height);
+    this.bands(shown, theme, frame);
+    this.grid(frame, theme);
+    context.save();
+    clip(context, left, top, width - left, height - top);
+    const notes = new Collected(px(13), scene.events);
+    this.bars(shown, frame, notes);
+    this.torn(notes, theme, ratio);
+    this.points(notes, theme, ratio);
+    this.labels(notes, theme, frame);
+    if (scene.state.arrows === "all") this.arrows(shown, frame, theme);
+    context.restore();
+    if (scene.rows.pinnedHeight) {
+      context.fillStyle = theme.soft;
+      context.fillRect(0, px(split) - 1, width, Math.max(1, px(1)));
+    }
+    this.names(shown, frame, theme);
+    this.axis(frame, theme);
+    if (!scene.events.count) this.nothing(frame, theme);
+  }
+  bands(shown, theme, { width, ratio }) {
+    const { context } = this;
+    for (const { strip, y } of shown) {
+      const [top, bottom] = [Math.round(y * ratio), Math.round((y + strip.height) * ratio)];
+      if (strip.kind !== "lane") {
+        context.fillStyle = theme.head;
+        context.fillRect(0, top, Math.round(width * ratio), bottom - top);
+      }
+      context.fillStyle = theme.line;
+      context.fillRect(0, bottom - 1, Math.round(width * ratio), 1);
+    }
+  }
+  grid(frame, theme) {
+    const { context } = this;
+    context.fillStyle = theme.band;
+    for (const x of this.tickPlaces(frame).map(([, x2]) => x2))
+      context.fillRect(
+        x,
+        Math.round(AXIS * frame.ratio),
+        Math.max(1, Math.round(frame.ratio)),
+        frame.height * frame.ratio
+      );
+  }
+  bars(shown, frame, notes) {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const left = Math.round(frame.gutter * ratio);
+    const width = Math.round(frame.width * ratio) - left;
+    if (width <= 0) return;
+    const bars = [];
+    for (const { strip, y } of shown) {
+      if (strip.kind === "head") continue;
+      const lanes = strip.node.lanes;
+      const count2 = strip.kind === "summary" ? 1 : lanes[0].rows;
+      for (let n = 0; n < count2; n++) {
+        const top = strip.kind === "summary" ? y + 3 : y + GAP / 2 + n * ROW + 1;
+        const bottom = strip.kind === "summary" ? y + strip.height - 4 : top + ROW - 2;
+        const rows = strip.kind === "summary" ? lanes.flatMap(({ row, rows: rows2 }) => Array.from({ length: rows2 }, (_, r) => row + r)) : [lanes[0].row + n];
+        bars.push({ top: Math.round(top * ratio), height: Math.round(bottom * ratio) - Math.round(top * ratio), rows });
+      }
+    }
+    if (!bars.length) return;
+    const pixels = this.pixels(width, bars.length);
+    this.looked = 0;
+    bars.forEach(({ top, height, rows }, n) => {
+      const line = pixels.subarray(n * width, (n + 1) * width);
+      for (const row of rows) {
+        const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
+        const scale2 = width * rate / (scene.span.to - scene.span.from);
+        const cycle = (scene.span.from - offset) / rate;
+        notes.at(left, top, height, rows.length > 1, row, scale2);
+        this.looked += scene.raster.paint(line, row, { cycle, scale: scale2, width }, scene.paint.inks, notes);
+      }
+    });
+    this.lineContext.putImageData(this.image, 0, 0, 0, 0, width, bars.length);
+    context.imageSmoothingEnabled = false;
+    bars.forEach(({ top, height }, n) => {
+      context.drawImage(this.lines, 0, n, width, 1, left, top, width, height);
+    });
+  }
+  /** Cleared pixels of `height` lines. */
+  pixels(width, height) {
+    const { image, lines } = this;
+    if (!image || image.width !== width || image.height < height) {
+      lines.width = width;
+      lines.height = Math.max(height, 64);
+      this.image = this.lineContext.createImageData(width, lines.height);
+    }
+    const pixels = new Uint32Array(this.image.data.buffer);
+    pixels.fill(0, 0, width * height);
+    return pixels;
+  }
+  /** A range that never ended: its right edge is torn off. */
+  torn(notes, theme, ratio) {
+    const { context, scene } = this;
+    const step2 = 4 * ratio;
+    context.fillStyle = css(theme.ground);
+    context.beginPath();
+    for (const { i, to, from, top, height } of notes.bars) {
+      if (!scene.events.isTruncated(i)) continue;
+      const depth = Math.min(step2, (to - from) / 2);
+      context.moveTo(to + 1, top);
+      for (let y = 0, n = 0; y <= height + step2; y += step2 / 1.5, n++)
+        context.lineTo(to - (n % 2 ? depth : 0), top + Math.min(y, height));
+      context.lineTo(to + 1, top + height);
+      context.closePath();
+    }
+    context.fill();
+  }
+  points(notes, theme, ratio) {
+    const { context, scene } = this;
+    for (const { i, from, top, height, room } of notes.points) {
+      const size = Math.min(Math.max(room, 2 * ratio), 4.5 * ratio);
+      const [x, y] = [from + 0.5, top + height / 2];
+      context.fillStyle = css(scene.paint.colorOf(i));
+      context.strokeStyle = theme.ink;
+      context.lineWidth = ratio * 0.75;
+      context.beginPath();
+      if (scene.events.isInstant(i)) {
+        context.moveTo(x, y - size);
+        context.lineTo(x + size, y);
+        context.lineTo(x, y + size);
+        context.lineTo(x - size, y);
+        context.closePath();
+      } else context.rect(x - ratio, top, 2 * ratio, height);
+      context.fill();
+      context.stroke();
+    }
+  }
+  labels(notes, theme, { ratio, gutter, width }) {
+    const { context, scene, texts, ruler } = this;
+    const [pad, gap] = [4 * ratio, 5 * ratio];
+    const [left, right] = [gutter * ratio, width * ratio];
+    ruler.use(`${11 * ratio}px ${FONT}`);
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    let style = "";
+    const write = (i, from, room, y, color) => {
+      const words = fitted(texts.name(i), texts.payload(i), room, gap, ruler);
+      if (!words) return;
+      if (style !== color) context.fillStyle = style = color;
+      if (words.name) context.fillText(words.name, from, y);
+      if (words.payload) {
+        context.fillText(words.payload, from + words.at, y);
+        if (words.name) context.fillRect(from + words.at - gap / 2 - ratio / 4, y - 4 * ratio, ratio / 2, 8 * ratio);
+      }
+    };
+    for (const { i, from, to, top, height } of notes.bars) {
+      const inset = to - from < 6 * pad ? pad / 2 : pad;
+      const begin = Math.max(from, left) + inset;
+      const room = Math.min(to, right) - begin - inset + ratio;
+      if (room < 7 * ratio) continue;
+      write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
+    }
+    for (const { i, from, top, height, room } of notes.points) {
+      const begin = from + 8 * ratio;
+      const limit = Math.min(from + room - 2 * ratio, right);
+      if (limit - begin > 10 * ratio) write(i, begin, limit - begin, top + height / 2 + ratio / 2, theme.ink);
+    }
+  }
+  arrows(shown, frame, theme) {
+    const { scene } = this;
+    const { flowSrc, flowDst } = scene.events;
+    const place = new Places(scene, shown, frame);
+    let drawn = 0;
+    this.context.strokeStyle = this.context.fillStyle = theme.soft;
+    for (const { strip } of shown) {
+      if (strip.kind === "head") continue;
+      for (const lane of strip.node.lanes) {
+        const [first, end] = [lane.row, lane.row + lane.rows].map((row) => scene.events.rowStart[row]);
+        for (let n = lowerBound(flowSrc, first, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] < end; n++) {
+          const from = place.end(flowSrc[n]);
+          const to = place.start(flowDst[n]);
+          if (!from || !to || Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > frame.width * frame.ratio)
+            continue;
+          if (drawn++ > MOST_ARROWS) return;
+          arrow(this.context, from, to, frame.ratio);
+        }
+      }
+    }
+  }
+  names(shown, frame, theme) {
+    const { context, ruler } = this;
+    const { ratio, gutter, height } = frame;
+    const [left, top] = [gutter, AXIS].map((value) => Math.round(value * ratio));
+    context.save();
+    clip(context, 0, top, left, height * ratio - top);
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    for (const { strip, y } of shown) {
+      const indent = 8 + Math.min(strip.depth, 4) * 12;
+      const middle = Math.round((y + (strip.kind === "lane" ? GAP / 2 + ROW / 2 : strip.height / 2)) * ratio);
+      const leaf = strip.kind === "lane";
+      ruler.use(`${leaf ? "" : "600 "}${11 * ratio}px ${FONT}`);
+      context.fillStyle = leaf ? theme.soft : theme.ink;
+      if (!leaf) triangle(context, (indent + 3) * ratio, middle, 3.5 * ratio, strip.kind === "head");
+      const begin = (indent + (leaf ? 0 : 12)) * ratio;
+      const text = ruler.elide(strip.node.label, left - begin - 8 * ratio);
+      context.fillText(text, begin, middle + ratio / 2);
+    }
+    context.restore();
+    context.fillStyle = theme.line;
+    context.fillRect(left - 1, 0, 1, height * ratio);
+  }
+  axis(frame, theme) {
+    const { context, scene, ruler } = this;
+    const { ratio } = frame;
+    const [left, top, width] = [frame.gutter, AXIS, frame.width].map((value) => Math.round(value * ratio));
+    context.fillStyle = css(theme.ground);
+    context.fillRect(0, 0, width, top);
+    ruler.use(`${10.5 * ratio}px ${FONT}`);
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    const step2 = this.step(frame);
+    for (const [time, x] of this.tickPlaces(frame)) {
+      context.fillStyle = theme.soft;
+      context.fillRect(x, top - 5 * ratio, Math.max(1, Math.round(ratio)), 5 * ratio);
+      const text = scene.axis.label(time, step2);
+      if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
+    }
+    context.fillStyle = theme.soft;
+    const unit = scene.axis.unit === "ns" ? "ns since the first CTA" : "cycles since CTA entry";
+    context.fillText(ruler.elide(unit, left - 16 * ratio), 8 * ratio, top / 2);
+    context.fillStyle = theme.line;
+    context.fillRect(0, top - 1, width, 1);
+  }
+  nothing(frame, theme) {
+    const { context, ruler } = this;
+    ruler.use(`${13 * frame.ratio}px ${FONT}`);
+    context.fillStyle = theme.soft;
+    context.textAlign = "center";
+    context.fillText("no events", (frame.width + frame.gutter) / 2 * frame.ratio, frame.height / 2 * frame.ratio);
+  }
+  step(frame) {
+    const whole = this.scene.axis.unit === "cycles";
+    return tickStep(this.scene.span, Math.max((frame.width - frame.gutter) / 110, 1), whole);
+  }
+  tickPlaces(frame) {
+    const { axis, span } = this.scene;
+    return ticks(span, this.step(frame), axis.origin).map((time) => [
+      time,
+      Math.round(xOf(time, span, frame) * frame.ratio)
+    ]);
+  }
+};
+function xOf(time, span, frame) {
+  return frame.gutter + (time - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
+}
+function timeAt(x, span, frame) {
+  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
+}
+var Places = class {
+  constructor(scene, shown, frame) {
+    this.scene = scene;
+    this.frame = frame;
+    for (const each of shown)
+      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
+  }
+  scene;
+  frame;
+  byLane = /* @__PURE__ */ new Map();
+  start(i) {
+    return this.at(i, this.scene.axis.startOf(i));
+  }
+  end(i) {
+    return this.at(i, this.scene.axis.endOf(i));
+  }
+  at(i, time) {
+    const row = this.scene.events.rowOf(i);
+    const strip = this.byLane.get(this.scene.events.rowLane[row]);
+    if (!strip) return null;
+    const { ratio } = this.frame;
+    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: middleOf(strip, row) * ratio };
+  }
+};
+var Collected = class {
+  constructor(least, events) {
+    this.least = least;
+    this.events = events;
+  }
+  least;
+  events;
+  bars = [];
+  points = [];
+  left = 0;
+  top = 0;
+  height = 0;
+  summary = false;
+  row = 0;
+  scale = 1;
+  /** What follows is of this row, `scale` pixels a cycle, drawn here. */
+  at(left, top, height, summary, row, scale2) {
+    [this.left, this.top, this.height, this.summary, this.row, this.scale] = [left, top, height, summary, row, scale2];
+  }
+  bar(i, from, to) {
+    if (!this.summary && this.bars.length < MOST_LABELS) this.bars.push(this.noted(i, from, to));
+  }
+  point(i, at) {
+    if (!this.summary && this.points.length < MOST_LABELS) this.points.push(this.noted(i, at, at + 1));
+  }
+  noted(i, from, to) {
+    const { events, left, top, height } = this;
+    const last = i + 1 >= events.rowStart[this.row + 1];
+    const room = last ? Number.POSITIVE_INFINITY : (events.start[i + 1] - events.start[i]) * this.scale;
+    return { i, from: from + left, to: to + left, top, height, room };
+  }
+};
+function context2d(canvas) {
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser cannot draw on a canvas");
+  return context;
+}
+function clip(context, x, y, width, height) {
+  context.beginPath();
+  context.rect(x, y, width, height);
+  context.clip();
+}
+function triangle(context, x, y, size, open) {
+  context.beginPath();
+  if (open) {
+    context.moveTo(x - size, y - size / 2);
+    context.lineTo(x + size, y - size / 2);
+    context.lineTo(x, y + size);
+  } else {
+    context.moveTo(x - size / 2, y - size);
+    context.lineTo(x - size / 2, y + size);
+    context.lineTo(x + size, y);
+  }
+  context.closePath();
+  context.fill();
+}
+
+// src/minimap.ts
+var MAP_HEIGHT = 34;
+var COLUMNS = 600;
+var SLICE = 4e5;
+var Minimap = class {
+  constructor(canvas, scene, redraw) {
+    this.canvas = canvas;
+    this.scene = scene;
+    this.redraw = redraw;
+    this.context = context2d(canvas);
+  }
+  canvas;
+  scene;
+  redraw;
+  context;
+  still = document.createElement("canvas");
+  time = new Float32Array(0);
+  job = 0;
+  /** Count again what there is, a slice at a time; `redraw` is called as it grows. */
+  count(signal, theme) {
+    const { events, axis } = this.scene;
+    const job = ++this.job;
+    const time = new Float32Array(COLUMNS * 256);
+    const { from, to } = axis.all;
+    const scale2 = COLUMNS / (to - from);
+    let row = 0;
+    const go = () => {
+      if (signal.aborted || job !== this.job) return;
+      let counted = 0;
+      for (; row < events.rowLane.length && counted < SLICE; row++) {
+        const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
+        const end = events.rowStart[row + 1];
+        for (let i = events.rowStart[row]; i < end; i++) {
+          if (events.code[i] !== HIDDEN) {
+            const x = (offset + rate * events.start[i] - from) * scale2;
+            add(time, events.code[i], x, x + rate * events.duration[i] * scale2);
+          }
+        }
+        counted += end - events.rowStart[row];
+      }
+      this.time = time;
+      this.paint(theme);
+      this.redraw();
+      if (row < events.rowLane.length) setTimeout(go, 0);
+    };
+    go();
+  }
+  paint(theme) {
+    const { still, scene, time } = this;
+    still.width = COLUMNS;
+    still.height = MAP_HEIGHT;
+    const context = context2d(still);
+    let most = 0;
+    const sums = new Float32Array(COLUMNS);
+    for (let x = 0; x < COLUMNS; x++) {
+      for (let code = 0; code < 256; code++) sums[x] += time[x * 256 + code];
+      most = Math.max(most, sums[x]);
+    }
+    const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
+      for (let x = 0; x < COLUMNS; x++) if (time[x * 256 + code] > 0) return true;
+      return false;
+    });
+    for (let x = 0; x < COLUMNS; x++) {
+      let y = MAP_HEIGHT;
+      for (const code of used) {
+        const share = time[x * 256 + code];
+        if (share === 0) continue;
+        const high = Math.max(share / most * (MAP_HEIGHT - 4), 1);
+        const full = scene.paint.colors[code % DIM];
+        context.fillStyle = css(mix(full, theme.ground, code >= DIM ? 0.8 : 0.1));
+        context.fillRect(x, y - high, 1, high);
+        y -= high;
+      }
+    }
+  }
+  draw(width, gutter, ratio, theme) {
+    const { context, canvas } = this;
+    const [w, h2, left] = [width, MAP_HEIGHT, gutter].map((value) => Math.round(value * ratio));
+    if (canvas.width !== w || canvas.height !== h2) [canvas.width, canvas.height] = [w, h2];
+    context.fillStyle = css(theme.ground);
+    context.fillRect(0, 0, w, h2);
+    context.imageSmoothingEnabled = false;
+    if (this.still.width === COLUMNS) context.drawImage(this.still, left, 0, w - left, h2);
+    const [from, to] = this.window(w, left);
+    context.fillStyle = css(theme.ground);
+    context.globalAlpha = 0.6;
+    context.fillRect(left, 0, from - left, h2);
+    context.fillRect(to, 0, w - to, h2);
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = Math.max(1, ratio);
+    context.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 2), h2 - 1);
+    context.fillStyle = theme.soft;
+    context.font = `${10.5 * ratio}px system-ui, sans-serif`;
+    context.textBaseline = "middle";
+    context.fillText("overview", 8 * ratio, h2 / 2);
+    context.fillStyle = theme.line;
+    context.fillRect(left - 1, 0, 1, h2);
+  }
+  window(width, left) {
+    const { axis, span } = this.scene;
+    const { from, to } = axis.all;
+    const at = (time) => left + Math.min(Math.max((time - from) / (to - from), 0), 1) * (width - left);
+    return [at(span.from), at(span.to)];
+  }
+  /** Dragging moves the window; outside of it, it first jumps there. */
+  listen(gutter, signal) {
+    const { canvas, scene } = this;
+    let grabbed = 0;
+    const timeAt2 = (event) => {
+      const box = canvas.getBoundingClientRect();
+      const left = gutter();
+      const { from, to } = scene.axis.all;
+      return from + (event.clientX - box.left - left) / Math.max(box.width - left, 1) * (to - from);
+    };
+    const move = (event) => {
+      const width = scene.span.to - scene.span.from;
+      const from = timeAt2(event) - grabbed;
+      scene.look({ from, to: from + width });
+    };
+    canvas.addEventListener(
+      "pointerdown",
+      (event) => {
+        const time = timeAt2(event);
+        const { from, to } = scene.span;
+        grabbed = time >= from && time <= to ? time - from : (to - from) / 2;
+        canvas.setPointerCapture(event.pointerId);
+        move(event);
+      },
+      { signal }
+    );
+    canvas.addEventListener(
+      "pointermove",
+      (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event),
+      { signal }
+    );
+    canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
+  }
+};
+function add(time, code, x0, x1) {
+  const first = Math.max(Math.floor(x0), 0);
+  const last = Math.min(Math.floor(x1), COLUMNS - 1);
+  if (first === last) {
+    time[first * 256 + code] += Math.max(x1 - x0, 1e-4);
+    return;
+  }
+  for (let x = first; x <= last; x++) time[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
+}
+
+// src/overlay.ts
+var Overlay = class {
+  constructor(canvas, scene) {
+    this.scene = scene;
+    this.context = context2d(canvas);
+  }
+  scene;
+  context;
+  /** `pointer`: the x of the pointer in CSS pixels, or null. */
+  draw(frame, theme, pointer) {
+    const { context, scene } = this;
+    const { ratio, width, height, gutter } = frame;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, width * ratio, height * ratio);
+    const shown = placed(scene, frame);
+    context.save();
+    context.beginPath();
+    context.rect(gutter * ratio, 0, (width - gutter) * ratio, height * ratio);
+    context.clip();
+    if (scene.area) this.area(scene.area.span, scene.area.lanes, frame, theme);
+    if (scene.measured) this.area(scene.measured, null, frame, theme);
+    if (pointer !== null && pointer > gutter) {
+      context.fillStyle = theme.soft;
+      context.globalAlpha = 0.5;
+      context.fillRect(Math.round(pointer * ratio), AXIS * ratio, Math.max(1, Math.round(ratio)), height * ratio);
+      context.globalAlpha = 1;
+    }
+    context.beginPath();
+    context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
+    context.clip();
+    if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
+    if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
+    if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
+    context.restore();
+  }
+  area(span, lanes, frame, theme) {
+    const { context, scene } = this;
+    const { ratio, height } = frame;
+    const [from, to] = [span.from, span.to].map((time) => xOf(time, scene.span, frame) * ratio);
+    const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
+    const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
+    const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
+    context.fillStyle = theme.accent;
+    context.globalAlpha = 0.12;
+    context.fillRect(from, top, to - from, bottom - top);
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = ratio;
+    context.strokeRect(from, top, to - from, bottom - top);
+    const text = length(span.to - span.from, scene.axis);
+    context.font = `600 ${11 * ratio}px ${FONT}`;
+    const wide = context.measureText(text).width + 12 * ratio;
+    const middle = Math.min(Math.max((from + to) / 2, frame.gutter * ratio + wide / 2), frame.width * ratio - wide / 2);
+    context.fillStyle = theme.accent;
+    context.fillRect(middle - wide / 2, 3 * ratio, wide, 19 * ratio);
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(text, middle, 13 * ratio);
+  }
+  /** The arrows of the hovered and the focused event. */
+  arrows(shown, frame, theme) {
+    const { context, scene } = this;
+    const places = new Places(scene, shown, frame);
+    context.strokeStyle = context.fillStyle = theme.accent;
+    for (const i of /* @__PURE__ */ new Set([scene.hovered, scene.focused])) {
+      if (i < 0) continue;
+      const pairs = [...scene.arrowsFrom(i).map((to) => [i, to]), ...scene.arrowsTo(i).map((from) => [from, i])];
+      for (const [src, dst] of pairs.slice(0, 100)) {
+        const [from, to] = [places.end(src), places.start(dst)];
+        if (from && to) arrow(context, from, to, frame.ratio);
+      }
+    }
+  }
+  outline(i, shown, frame, color, wide) {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const row = scene.events.rowOf(i);
+    const lane = scene.events.lanes[scene.events.rowLane[row]];
+    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time) => xOf(time, scene.span, frame) * ratio);
+    for (const each of shown) {
+      if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
+      const middle = middleOf(each, row) * ratio;
+      const half = (ROW / 2 - 0.5) * ratio;
+      context.strokeStyle = color;
+      context.lineWidth = wide * ratio;
+      context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);
+    }
+  }
+};
+
+// src/stats.ts
+function statistics(events, positions) {
+  const counts = /* @__PURE__ */ new Map();
+  const durations = /* @__PURE__ */ new Map();
+  for (const i of positions) {
+    const name2 = events.nameCode(i);
+    counts.set(name2, (counts.get(name2) ?? 0) + 1);
+    if (events.isInstant(i)) continue;
+    const list = durations.get(name2);
+    if (list) list.push(events.duration[i]);
+    else durations.set(name2, [events.duration[i]]);
+  }
+  const totals = new Map([...durations].map(([name2, list]) => [name2, list.reduce((a, b) => a + b, 0)]));
+  const all = [...totals.values()].reduce((a, b) => a + b, 0);
+  const rows = [...counts].map(([name2, count2]) => {
+    const list = durations.get(name2);
+    if (!list) return { name: name2, count: count2 };
+    const sorted = Float64Array.from(list).sort();
+    const total = totals.get(name2);
+    return {
+      name: name2,
+      count: count2,
+      total,
+      mean: total / list.length,
+      p50: quantile(sorted, 0.5),
+      p99: quantile(sorted, 0.99),
+      share: all > 0 ? total / all : 0
+    };
+  });
+  return rows.sort((a, b) => (b.total ?? -1) - (a.total ?? -1) || b.count - a.count || a.name - b.name);
+}
+function quantile(sorted, share) {
+  const at = share * (sorted.length - 1);
+  const low = Math.floor(at);
+  const high = Math.min(low + 1, sorted.length - 1);
+  return sorted[low] + (sorted[high] - sorted[low]) * (at - low);
+}
+
+// src/panel.ts
+var MOST_NAMES = 200;
+var Panel = class {
+  constructor(scene, texts, actions) {
+    this.scene = scene;
+    this.texts = texts;
+    this.actions = actions;
+  }
+  scene;
+  texts;
+  actions;
+  root = h("div", { class: "tlt-panel", role: "region", "aria-label": "Details", hidden: true });
+  stats = [];
+  /** The selection has changed. */
+  aggregate() {
+    const { selected, events } = this.scene;
+    this.stats = selected ? statistics(events, selected) : [];
+    this.show();
+  }
+  show() {
+    const { focused, selected } = this.scene;
+    const parts = [];
+    if (focused >= 0) parts.push(this.details(focused));
+    if (selected) parts.push(this.table(selected.length));
+    this.root.hidden = parts.length === 0;
+    this.root.replaceChildren(...parts, ...parts.length ? [h("div", {}, ...this.actions)] : []);
+  }
+  details(i) {
+    const list = h("dl");
+    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header.ns))
+      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, value));
+    return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
+  }
+  table(total) {
+    const names = this.scene.events.names;
+    const heads = ["name", "count", "total cycles", "mean", "p50", "p99", "share"];
+    const body = h("tbody");
+    for (const row of this.stats.slice(0, MOST_NAMES)) {
+      const cells = [
+        number(row.count),
+        ...[row.total, row.mean, row.p50, row.p99].map(
+          (value) => value === void 0 ? "–" : number(value, value % 1 ? 1 : 0)
+        )
+      ];
+      body.append(
+        h(
+          "tr",
+          {},
+          h("td", { dir: "auto" }, clean(names[row.name], 80)),
+          ...cells.map((cell) => h("td", {}, cell)),
+          h("td", {}, row.share === void 0 ? "–" : percent(row.share))
+        )
+      );
+    }
+    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    const title = `${count(total, "event")} selected`;
+    const more = this.stats.length > MOST_NAMES ? `${number(this.stats.length - MOST_NAMES)} more names` : "";
+    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body), more);
+  }
+  /** The aggregate table as lines with tabs. */
+  asText() {
+    const { names } = this.scene.events;
+    const lines = this.stats.map(
+      (row) => [names[row.name], row.count, row.total ?? "", row.mean ?? "", row.p50 ?? "", row.p99 ?? "", row.share ?? ""].join(
+        "	"
+      )
+    );
+    return ["name	count	total	mean	p50	p99	share", ...lines].join("\n");
+  }
+};
+
+// src/hit.ts
+function hit(events, row, cycle, reach) {
+  const from = events.rowStart[row];
+  const to = events.rowStart[row + 1];
+  const after = upperBound(events.start, cycle, from, to);
+  let best = -1;
+  let distance = reach;
+  const consider = (i) => {
+    if (events.code[i] === HIDDEN) return;
+    const before = events.start[i] - cycle;
+    const behind = cycle - events.end(i);
+    const away = Math.max(before, behind, 0);
+    if (away < distance || away === distance && best < 0) {
+      best = i;
+      distance = away;
+    }
+  };
+  const back = events.isCrowded(row) ? 64 : 8;
+  for (let i = after - 1; i >= Math.max(from, after - back); i--) consider(i);
+  for (let i = after; i < Math.min(to, after + 8); i++) consider(i);
+  return best;
+}
+function neighbour(events, i, step2) {
+  const lane = events.laneOf(i);
+  let best = i;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const from = events.rowStart[row];
+    const to = events.rowStart[row + 1];
+    const at = events.start[i];
+    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
+    while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
+    if (n < from || n >= to) continue;
+    if (best === i || follows(events, n, best, step2)) best = n;
+  }
+  return best;
+}
+function follows(events, a, b, step2) {
+  const apart = events.start[b] - events.start[a] || b - a;
+  return apart * step2 > 0;
+}
+
+// src/pointer.ts
+var REACH = 3;
+var SLOP = 4;
+var WHEEL = 16e-4;
+var Pointer = class {
+  constructor(stage, scene, to, signal) {
+    this.stage = stage;
+    this.scene = scene;
+    this.to = to;
+    const on = (type, handle, passive = true) => stage.addEventListener(type, handle, { signal, passive });
+    on("pointerdown", (event) => this.down(event));
+    on("pointermove", (event) => this.move(event));
+    on("pointerup", (event) => this.up(event));
+    on("pointercancel", (event) => this.cancel(event));
+    on("pointerleave", () => this.leave());
+    on("wheel", (event) => this.wheel(event), false);
+    on(
+      "dblclick",
+      (event) => this.place(event).y > 0 && this.place(event).x > this.to.frame().gutter && scene.showAll()
+    );
+    on("contextmenu", (event) => this.context(event), false);
+  }
+  stage;
+  scene;
+  to;
+  drag = null;
+  fingers = /* @__PURE__ */ new Map();
+  place(event) {
+    const box = this.stage.getBoundingClientRect();
+    return { x: event.clientX - box.left - this.stage.clientLeft, y: event.clientY - box.top - this.stage.clientTop };
+  }
+  /** The strip at `y`, and the row of all rows there (-1 for a head or the gap between). */
+  stripAt(y) {
+    const under = placed(this.scene, this.to.frame()).find((each) => y >= each.y && y < each.y + each.strip.height);
+    if (!under || y < AXIS) return { strip: null, row: -1 };
+    const { strip } = under;
+    if (strip.kind !== "lane") return { strip, row: -1 };
+    const lane = strip.node.lanes[0];
+    const row = Math.floor((y - under.y - GAP / 2) / ROW);
+    return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
+  }
+  /** The event at a place; -1 for none. In a collapsed branch, one of any of its lanes. */
+  eventAt(x, y) {
+    const { scene } = this;
+    const frame = this.to.frame();
+    if (x < frame.gutter || x > frame.width) return -1;
+    const { strip, row } = this.stripAt(y);
+    if (!strip || strip.kind === "head") return -1;
+    const time = timeAt(x, scene.span, frame);
+    const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
+    const rows = strip.kind === "lane" ? [row] : strip.node.lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n));
+    for (const each of rows) {
+      const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[each]]);
+      const found = hit(scene.events, each, (time - offset) / rate, REACH * perPixel / rate);
+      if (found >= 0) return found;
+    }
+    return -1;
+  }
+  down(event) {
+    const { x, y } = this.place(event);
+    if (event.target.closest(".tlt-scroll, .tlt-menu")) return;
+    this.fingers.set(event.pointerId, { x, y });
+    if (event.button > 1 || this.fingers.size > 1) return;
+    const frame = this.to.frame();
+    const onAxis = y < AXIS;
+    const { strip } = this.stripAt(y);
+    const inGutter = x < frame.gutter;
+    const tool = event.shiftKey || event.button === 1 ? "pan" : onAxis && this.to.tool() === "pan" ? "pan" : this.to.tool();
+    const kind = inGutter ? strip ? "lane" : "none" : event.pointerType === "touch" && tool === "select" ? "pan" : tool;
+    const time = timeAt(x, this.scene.span, frame);
+    this.drag = { kind, x, y, time, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
+    this.stage.setPointerCapture(event.pointerId);
+  }
+  move(event) {
+    const { x, y } = this.place(event);
+    const finger = this.fingers.get(event.pointerId);
+    if (finger && this.fingers.size === 2) {
+      this.pinch(event.pointerId, { x, y });
+      return;
+    }
+    if (finger) this.fingers.set(event.pointerId, { x, y });
+    const { drag, scene } = this;
+    if (!drag) {
+      const busy = event.target.closest(".tlt-scroll, .tlt-menu, .tlt-tip");
+      scene.hover(busy ? -1 : this.eventAt(x, y));
+      this.to.moved(busy ? null : x, y);
+      return;
+    }
+    if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < SLOP) return;
+    drag.moved = true;
+    scene.hover(-1);
+    this.to.moved(x, y);
+    this.dragged(drag, x, y, false);
+  }
+  dragged(drag, x, y, done) {
+    const { scene } = this;
+    const frame = this.to.frame();
+    const time = timeAt(Math.min(Math.max(x, frame.gutter), frame.width), scene.span, frame);
+    const span = { from: Math.min(time, drag.time), to: Math.max(time, drag.time) };
+    if (drag.kind === "pan") {
+      const shift = drag.time - timeAt(x, scene.span, frame);
+      if (shift) scene.look({ from: scene.span.from + shift, to: scene.span.to + shift });
+      scene.scrollTo(drag.scroll + drag.y - y);
+    } else if (drag.kind === "measure") {
+      scene.measured = span;
+      scene.brush(scene.area, false);
+    } else if (drag.kind === "select") {
+      const top = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
+      const lanes = [Math.min(drag.y, y) - top, Math.max(drag.y, y) - top];
+      scene.measured = null;
+      scene.brush({ span, lanes: drag.onAxis ? null : lanes }, done);
+    }
+  }
+  up(event) {
+    const { x, y } = this.place(event);
+    const { drag } = this;
+    this.forget(event);
+    if (!drag) return;
+    if (drag.moved) {
+      if (drag.kind === "lane" && drag.strip) this.drop(drag.strip, y - drag.y);
+      else this.dragged(drag, x, y, true);
+      return;
+    }
+    if (drag.kind === "lane" && drag.strip) this.label(drag.strip);
+    else if (drag.kind !== "none") this.click(x, y);
+  }
+  /** A click on an event focuses it; beside all events it clears the selection. */
+  click(x, y) {
+    const { scene } = this;
+    const found = this.eventAt(x, y);
+    if (found >= 0) {
+      if (scene.area) scene.clearSelection();
+      scene.focus(found, false);
+    } else {
+      const { strip } = this.stripAt(y);
+      if (strip?.kind === "summary") scene.toggle("collapsed", strip.node.key);
+      else scene.clearSelection();
+    }
+  }
+  label(strip) {
+    if (strip.kind !== "lane") this.scene.toggle("collapsed", strip.node.key);
+  }
+  /** A label that was dragged goes past as many siblings as it was dragged over. */
+  drop(strip, by) {
+    const steps = Math.round(Math.abs(by) / Math.max(strip.height, HEAD));
+    for (let n = 0; n < steps; n++) this.scene.move(strip.node.key, by > 0 ? 1 : -1);
+  }
+  cancel(event) {
+    if (this.drag?.kind === "select") this.scene.brush(null, false);
+    this.forget(event);
+  }
+  forget(event) {
+    this.fingers.delete(event.pointerId);
+    this.drag = null;
+  }
+  leave() {
+    if (this.drag) return;
+    this.scene.hover(-1);
+    this.to.moved(null, 0);
+  }
+  /** Two fingers: the times under them stay under them. */
+  pinch(id, now) {
+    const { scene } = this;
+    const [other] = [...this.fingers].filter(([key]) => key !== id).map(([, place]) => place);
+    const before = this.fingers.get(id);
+    this.fingers.set(id, now);
+    this.drag = null;
+    const frame = this.to.frame();
+    const apart = [before.x - other.x, now.x - other.x].map(Math.abs);
+    if (Math.min(...apart) < 10) return;
+    const width = frame.width - frame.gutter;
+    const fixed = timeAt((before.x + other.x) / 2, scene.span, frame);
+    const next = (scene.span.to - scene.span.from) * apart[0] / apart[1];
+    const share = ((now.x + other.x) / 2 - frame.gutter) / width;
+    scene.look({ from: fixed - share * next, to: fixed + (1 - share) * next });
+  }
+  wheel(event) {
+    const { scene } = this;
+    const frame = this.to.frame();
+    const { x } = this.place(event);
+    const zooming = event.ctrlKey || event.metaKey;
+    const active = this.stage.getRootNode().activeElement === this.stage;
+    if (event.target.closest(".tlt-scroll, .tlt-menu")) return;
+    if (!zooming && !active) {
+      this.to.hint();
+      return;
+    }
+    const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
+    const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
+    event.preventDefault();
+    if (!zooming && (event.shiftKey || Math.abs(dx) > Math.abs(dy))) {
+      scene.pan((Math.abs(dx) > Math.abs(dy) ? dx : dy) / (frame.width - frame.gutter));
+    } else if (!zooming && x < frame.gutter) scene.scrollTo(scene.state.scroll + dy);
+    else {
+      const share = Math.min(Math.max((x - frame.gutter) / (frame.width - frame.gutter), 0), 1);
+      const strength = zooming && Math.abs(dy) < 40 ? 6 : 1;
+      scene.zoom(Math.exp(Math.min(Math.max(dy * strength, -300), 300) * WHEEL), share);
+    }
+    const place = this.place(event);
+    scene.hover(this.eventAt(place.x, place.y));
+    this.to.moved(place.x, place.y);
+  }
+  context(event) {
+    const { x, y } = this.place(event);
+    const { strip } = this.stripAt(y);
+    if (!strip || x >= this.to.frame().gutter) return;
+    event.preventDefault();
+    this.to.menu(strip, x, y);
+  }
+};
+
+// src/scene.ts
+var Scene = class {
+  constructor(events, header, saved) {
+    this.events = events;
+    this.header = header;
+    this.paint = new Paint(events, header.palette, header.name_color);
+    this.levels = new Levels(events);
+    this.raster = new Raster(events, this.levels);
+    this.roots = tree(events.lanes);
+    this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
+    const severalCtas = events.lanes.some((lane) => lane.cta !== events.lanes[0].cta);
+    const plain = {
+      unit: header.ns && severalCtas ? "ns" : "cycles",
+      span: null,
+      scroll: 0,
+      colorBy: "name",
+      arrows: events.flowSrc.length <= 200 ? "all" : "hovered",
+      query: "",
+      filter: false,
+      hiddenNames: [],
+      lanes: PLAIN
+    };
+    this.state = restore(plain, saved, this.units);
+    this.axis = new Axis(events, this.state.unit);
+    this.span = this.spanOf(this.state);
+    this.rows = new Rows(this.roots, this.state.lanes);
+    this.paint.colorBy(this.state.colorBy);
+    this.search();
+  }
+  events;
+  header;
+  paint;
+  levels;
+  raster;
+  roots;
+  units;
+  state;
+  axis;
+  span;
+  rows;
+  /** Height of the part of the view that scrolls. */
+  viewHeight = 300;
+  hovered = -1;
+  focused = -1;
+  area = null;
+  /** A length that is measured, without selecting. */
+  measured = null;
+  /** Positions of the selected events; null when nothing is selected. */
+  selected = null;
+  matches = null;
+  /** What a query, or a selection, could not do. */
+  message = "";
+  listeners = /* @__PURE__ */ new Map();
+  on(change, listener) {
+    const known = this.listeners.get(change);
+    if (known) known.add(listener);
+    else this.listeners.set(change, /* @__PURE__ */ new Set([listener]));
+  }
+  tell(...changes) {
+    for (const change of changes) for (const listener of this.listeners.get(change) ?? []) listener();
+  }
+  say(message) {
+    this.message = message;
+    this.tell("message");
+  }
+  // Time
+  spanOf(state) {
+    if (!state.span) return this.axis.all;
+    const origin = Number(this.axis.origin);
+    return this.axis.fit({ from: state.span[0] - origin, to: state.span[1] - origin });
+  }
+  /** Show this part of the axis. */
+  look(span) {
+    this.span = this.axis.fit(span);
+    const origin = Number(this.axis.origin);
+    this.state = { ...this.state, span: [this.span.from + origin, this.span.to + origin] };
+    this.tell("frame", "moved");
+  }
+  zoom(factor, share = 0.5) {
+    this.look(this.axis.zoom(this.span, factor, share));
+  }
+  /** Move by a share of the width. */
+  pan(share) {
+    const by = (this.span.to - this.span.from) * share;
+    this.look({ from: this.span.from + by, to: this.span.to + by });
+  }
+  showAll() {
+    this.span = this.axis.all;
+    this.state = { ...this.state, span: null };
+    this.tell("frame", "moved");
+  }
+  /** The brushed area, else the focused event, else the selected ones, else everything. */
+  showSelection() {
+    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
+    if (span) this.look(withRoom(span));
+    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
+    else this.showAll();
+  }
+  spanOfEvents(positions) {
+    let from = Number.POSITIVE_INFINITY;
+    let to = Number.NEGATIVE_INFINITY;
+    for (const i of positions) {
+      from = Math.min(from, this.axis.startOf(i));
+      to = Math.max(to, this.axis.endOf(i));
+    }
+    return { from, to };
+  }
+  // Lanes
+  scrollTo(top) {
+    const most = Math.max(this.rows.height - this.viewHeight, 0);
+    const scroll = Math.round(Math.min(Math.max(top, 0), most));
+    if (scroll === this.state.scroll) return;
+    this.state = { ...this.state, scroll };
+    this.tell("frame", "moved");
+  }
+  /** Change what the reader has done to the lanes. */
+  arrange(lanes) {
+    this.state = { ...this.state, lanes: { ...this.state.lanes, ...lanes } };
+    this.rows = new Rows(this.roots, this.state.lanes);
+    this.area = null;
+    this.scrollTo(this.state.scroll);
+    this.tell("frame", "state");
+  }
+  toggle(list, key) {
+    const now = this.state.lanes[list];
+    const next = [...now].filter((each) => each !== key);
+    if (next.length === [...now].length) next.push(key);
+    this.arrange({ [list]: list === "pinned" ? next : new Set(next) });
+  }
+  /** Collapse all branches of the first step, or open everything. */
+  fold(closed) {
+    const keys = closed ? this.roots.filter((node) => node.children.length).map((node) => node.key) : [];
+    this.arrange({ collapsed: new Set(keys) });
+  }
+  /** Move a branch or lane among its siblings. */
+  move(key, by) {
+    const { parent, keys } = siblings(this.roots, key, this.state.lanes);
+    const at = keys.indexOf(key);
+    const to = at + by;
+    if (at < 0 || to < 0 || to >= keys.length) return;
+    [keys[at], keys[to]] = [keys[to], keys[at]];
+    this.arrange({ order: new Map(this.state.lanes.order).set(parent, keys) });
+  }
+  /** Bring `lane` into view, opening what hides it. */
+  reveal(lane) {
+    const above = ancestors(this.roots, lane);
+    const { collapsed, hidden, pinned } = this.state.lanes;
+    if (above.some((key) => pinned.includes(key))) return;
+    if (above.some((key) => collapsed.has(key) || hidden.has(key)))
+      this.arrange({
+        collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
+        hidden: new Set([...hidden].filter((key) => !above.includes(key)))
+      });
+    const strip = this.rows.showing(lane);
+    if (!strip) return;
+    if (strip.top < this.state.scroll) this.scrollTo(strip.top);
+    else if (strip.top + strip.height > this.state.scroll + this.viewHeight)
+      this.scrollTo(strip.top + strip.height - this.viewHeight);
+  }
+  // Single events
+  hover(i) {
+    if (i === this.hovered) return;
+    this.hovered = i;
+    this.tell("hover");
+  }
+  /** Make `i` the event that the details are about; -1 for none. `follow`: bring it into view. */
+  focus(i, follow = true) {
+    this.focused = i;
+    if (i >= 0 && follow) {
+      this.reveal(this.events.laneOf(i));
+      const [from, to] = [this.axis.startOf(i), this.axis.endOf(i)];
+      const width = this.span.to - this.span.from;
+      const outside = from >= this.span.to || to <= this.span.from;
+      const cut = from < this.span.from || to > this.span.to;
+      if (outside || cut && to - from < width) {
+        const middle = (from + to) / 2;
+        this.look({ from: middle - width / 2, to: middle + width / 2 });
+      }
+    }
+    this.tell("focus");
+  }
+  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
+  step(by) {
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : this.firstInView());
+  }
+  /** To the lane above or below, at the same time. */
+  stepLane(by) {
+    if (this.focused < 0) {
+      this.focus(this.firstInView());
+      return;
+    }
+    const { events } = this;
+    const lane = events.laneOf(this.focused);
+    const strips = this.rows.strips.filter((strip) => strip.kind === "lane");
+    const at = strips.findIndex((strip) => strip.node.lanes[0] === lane);
+    const time = (this.axis.startOf(this.focused) + this.axis.endOf(this.focused)) / 2;
+    for (let n = at + by; n >= 0 && n < strips.length; n += by) {
+      const near = this.nearest(strips[n].node.lanes[0], time);
+      if (near < 0) continue;
+      this.focus(near);
+      return;
+    }
+  }
+  nearest(lane, time) {
+    const { offset, rate } = this.axis.line(lane);
+    const cycle = (time - offset) / rate;
+    const { events } = this;
+    let best = -1;
+    let distance = Number.POSITIVE_INFINITY;
+    for (let row = lane.row; row < lane.row + lane.rows; row++) {
+      const at = lowerBound(events.start, cycle, events.rowStart[row], events.rowStart[row + 1]);
+      for (const i of [at - 1, at]) {
+        if (i < events.rowStart[row] || i >= events.rowStart[row + 1] || events.code[i] === HIDDEN) continue;
+        const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
+        if (away < distance) [best, distance] = [i, away];
+      }
+    }
+    return best;
+  }
+  firstInView() {
+    let best = -1;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const strip of this.rows.between(this.state.scroll, this.state.scroll + this.viewHeight)) {
+      if (strip.kind !== "lane") continue;
+      const lane = strip.node.lanes[0];
+      const near = this.nearest(lane, this.span.from);
+      if (near >= 0 && this.axis.startOf(near) < earliest && this.axis.endOf(near) >= this.span.from)
+        [best, earliest] = [near, this.axis.startOf(near)];
+      if (best >= 0) break;
+    }
+    return best;
+  }
+  /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
+  jump(direction) {
+    const next = direction > 0 ? this.arrowsFrom(this.focused) : this.arrowsTo(this.focused);
+    if (next.length) this.focus(next[0]);
+    else
+      this.say(
+        this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`
+      );
+  }
+  arrowsFrom(i) {
+    const { flowSrc, flowDst } = this.events;
+    const found = [];
+    for (let n = lowerBound(flowSrc, i, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] === i; n++)
+      found.push(flowDst[n]);
+    return found;
+  }
+  arrowsTo(i) {
+    const { flowSrc, flowDst } = this.events;
+    const found = [];
+    for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
+    return found;
+  }
+  // Selection
+  /** Select what touches the area, as far as it is not filtered out. */
+  brush(area, done) {
+    this.area = area;
+    if (done) this.select(area ? this.inside(area) : null);
+    this.tell("hover");
+  }
+  select(positions) {
+    this.selected = positions;
+    const { marks } = this.paint;
+    for (let i = 0; i < marks.length; i++) marks[i] &= ~SELECTED;
+    if (positions) for (const i of positions) marks[i] |= SELECTED;
+    this.recode();
+    this.tell("selection", "frame");
+  }
+  clearSelection() {
+    this.area = null;
+    this.measured = null;
+    if (this.selected) this.select(null);
+    this.focus(-1);
+    this.tell("hover");
+  }
+  inside({ span, lanes }) {
+    const { events } = this;
+    const found = [];
+    const rowIn = (row) => {
+      const lane = events.lanes[events.rowLane[row]];
+      const { offset, rate } = this.axis.line(lane);
+      const from = events.firstEndingAfter(row, (span.from - offset) / rate);
+      const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
+      for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
+    };
+    for (const strip of lanes ? this.rows.between(lanes[0], lanes[1]) : this.rows.strips) {
+      if (strip.kind === "head") continue;
+      for (const lane of strip.node.lanes)
+        for (let row = lane.row; row < lane.row + lane.rows; row++)
+          if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) rowIn(row);
+    }
+    return Uint32Array.from(new Set(found)).sort();
+  }
+  // What is coloured, dimmed and hidden
+  set(change) {
+    const before = this.state;
+    this.state = { ...before, ...change };
+    if (this.state.unit !== before.unit) {
+      this.axis = new Axis(this.events, this.state.unit);
+      this.state = { ...this.state, span: null };
+      this.span = this.axis.all;
+      this.area = this.measured = null;
+    }
+    if (this.state.colorBy !== before.colorBy) {
+      this.paint.colorBy(this.state.colorBy);
+      this.recode();
+    }
+    const { query, filter, hiddenNames } = this.state;
+    if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
+    this.tell("frame", "state");
+  }
+  nextArrows() {
+    this.set({ arrows: ARROWS[(ARROWS.indexOf(this.state.arrows) + 1) % ARROWS.length] });
+  }
+  /** To the next match in time after the focused event; round at the end. */
+  nextMatch(by) {
+    const { matches } = this;
+    if (!matches?.length) return;
+    const at = this.focused < 0 ? -1 : matches.indexOf(this.focused);
+    const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
+    this.focus(matches[next]);
+  }
+  search() {
+    const { events, paint } = this;
+    const hidden = new Set(this.state.hiddenNames.map((name2) => events.names.indexOf(name2)));
+    let test = null;
+    this.message = "";
+    try {
+      test = parseQuery(this.state.query, events);
+    } catch (error) {
+      this.message = error.message;
+    }
+    const found = [];
+    for (let i = 0; i < events.count; i++) {
+      const fits = test?.(i) ?? false;
+      const out = hidden.has(events.nameCode(i)) || this.state.filter && test !== null && !fits;
+      paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
+      if (fits && !out) found.push(i);
+    }
+    this.matches = test ? byStart(found, (i) => this.axis.startOf(i)) : null;
+    this.recode();
+    this.tell("message");
+  }
+  recode() {
+    const searching = this.matches !== null && !this.state.filter;
+    this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
+    this.levels.clear();
+    this.tell("codes");
+  }
+  /** Take over what was saved. */
+  restore(saved) {
+    const next = restore(this.state, saved, this.units);
+    const { unit, colorBy, arrows, query, filter, hiddenNames } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames });
+    this.arrange(next.lanes);
+    this.state = { ...this.state, span: next.span };
+    this.span = this.spanOf(this.state);
+    this.scrollTo(next.scroll);
+    this.tell("frame");
+  }
+};
+function byStart(positions, start) {
+  const times = Float64Array.from(positions, start);
+  const order = Uint32Array.from(positions, (_, n) => n).sort((a, b) => times[a] - times[b] || a - b);
+  return order.map((n) => positions[n]);
+}
+function withRoom({ from, to }) {
+  const room = Math.max((to - from) * 0.05, 0.5);
+  return { from: from - room, to: to + room };
+}
+function touches(strip, row, [from, to]) {
+  const top = strip.top + 2 + row * 18;
+  return top < to && top + 18 > from;
+}
+function ancestors(roots, lane) {
+  const keys = [];
+  let nodes = roots;
+  for (; ; ) {
+    const node = nodes.find((each) => each.lanes.includes(lane));
+    if (!node) return keys;
+    keys.push(node.key);
+    nodes = node.children;
+  }
+}
+
+// src/style.ts
+var STYLE = `
+.tlt { --tlt-ground: var(--jp-layout-color0, var(--vscode-editor-background, #ffffff)); background: var(--tlt-ground);
+  color: var(--tlt-ink); font: 12px/1.4 system-ui, -apple-system, "Segoe UI", sans-serif; position: relative;
+  border: 1px solid var(--tlt-line); border-radius: 6px; overflow: clip; min-width: 0; box-sizing: border-box;
+  text-align: left; }
+@media (prefers-color-scheme: dark) {
+  .tlt { --tlt-ground: var(--jp-layout-color0, var(--vscode-editor-background, #16191d)); } }
+.tlt[data-theme=light] { --tlt-ground: #ffffff; }
+.tlt[data-theme=dark] { --tlt-ground: #16191d; }
+.tlt *, .tlt *::before { box-sizing: border-box; }
+.tlt[hidden], .tlt [hidden] { display: none !important; }
+.tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 5px; padding: 6px 8px; }
+.tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
+  max-width: 26em; }
+.tlt-count { color: var(--tlt-soft); white-space: nowrap; }
+.tlt-badge { border: 1px solid var(--tlt-warn); border-radius: 9px; padding: 0 7px; color: var(--tlt-warn);
+  font-size: 11px; white-space: nowrap; }
+.tlt-grow { flex: 1 1 0; min-width: 0; }
+.tlt button, .tlt select, .tlt input { font: inherit; color: inherit; background: transparent; margin: 0;
+  border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 6px; font-size: 11.5px; }
+.tlt select option { background: var(--tlt-ground); color: var(--tlt-ink); }
+.tlt button { cursor: pointer; min-width: 24px; }
+.tlt button:hover, .tlt select:hover { background: var(--tlt-head); }
+.tlt button[aria-pressed=true] { background: var(--tlt-ink); color: var(--tlt-ground); border-color: var(--tlt-ink); }
+.tlt button:disabled { opacity: 0.4; cursor: default; }
+.tlt-group { display: inline-flex; }
+.tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
+.tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
+.tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
+.tlt input[type=search] { width: 9.5em; min-width: 6em; }
+.tlt :focus { outline: none; }
+.tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
+.tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
+.tlt-note { padding: 0 8px 4px; overflow-wrap: anywhere; }
+.tlt-warn { color: var(--tlt-warn); }
+.tlt-map { display: block; width: 100%; height: 34px; border-top: 1px solid var(--tlt-line); cursor: grab;
+  touch-action: pan-y; }
+.tlt-stage { position: relative; border-top: 1px solid var(--tlt-line); overflow: hidden; resize: vertical;
+  min-height: 80px; max-height: 90vh; touch-action: pan-y; user-select: none; -webkit-user-select: none; }
+.tlt-stage:focus-visible { outline-offset: -2px; }
+.tlt-stage canvas { position: absolute; left: 0; top: 0; display: block; }
+.tlt-stage canvas + canvas { pointer-events: none; }
+.tlt-scroll { position: absolute; right: 0; bottom: 0; width: 14px; overflow: hidden auto; scrollbar-width: thin; }
+.tlt-scroll > div { width: 1px; }
+.tlt-tip { position: absolute; z-index: 3; pointer-events: none; max-width: 380px; padding: 7px 10px;
+  background: var(--tlt-ground); border: 1px solid var(--tlt-soft); border-radius: 5px;
+  box-shadow: 0 3px 12px #0004; overflow-wrap: anywhere; left: 0; top: 0; }
+.tlt-tip b { display: block; font-size: 12.5px; }
+.tlt-tip div { color: var(--tlt-soft); }
+.tlt-tip div > span { color: var(--tlt-ink); }
+.tlt-hint { position: absolute; left: 50%; bottom: 14px; transform: translateX(-50%); padding: 3px 12px;
+  border-radius: 12px; background: var(--tlt-ink); color: var(--tlt-ground); pointer-events: none; z-index: 4; }
+.tlt-menu { position: absolute; z-index: 5; display: flex; flex-direction: column; padding: 4px;
+  background: var(--tlt-ground); border: 1px solid var(--tlt-soft); border-radius: 5px; box-shadow: 0 3px 12px #0004; }
+.tlt-menu button { border: 0; text-align: left; }
+.tlt-legend { display: flex; flex-wrap: wrap; gap: 2px 4px; padding: 5px 8px; border-top: 1px solid var(--tlt-line);
+  max-height: 84px; overflow: auto; align-items: center; }
+.tlt-legend button { display: inline-flex; align-items: center; gap: 5px; border-color: transparent; max-width: 22em;
+  height: 21px; padding: 0 6px; }
+.tlt-legend button > bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.tlt-legend button[aria-pressed=true] { background: transparent; color: inherit; border-color: transparent; }
+.tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
+.tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
+.tlt-ramp { width: 160px; height: 11px; border-radius: 2px; }
+.tlt-panel { display: flex; flex-wrap: wrap; gap: 8px 28px; padding: 8px 10px; border-top: 1px solid var(--tlt-line);
+  max-height: 240px; overflow: auto; }
+.tlt-panel h3 { font-size: 12px; margin: 0 0 4px; font-weight: 600; overflow-wrap: anywhere; }
+.tlt-panel dl { display: grid; grid-template-columns: max-content 1fr; gap: 1px 12px; margin: 0; }
+.tlt-panel dt { color: var(--tlt-soft); } .tlt-panel dd { margin: 0; overflow-wrap: anywhere; }
+.tlt table { border-collapse: collapse; font: inherit; font-variant-numeric: tabular-nums; margin: 0; }
+.tlt th, .tlt td { padding: 1px 12px 1px 0; text-align: right; border: 0; background: none; color: inherit; }
+.tlt th { color: var(--tlt-soft); font-weight: 500; }
+.tlt th:first-child, .tlt td:first-child { text-align: left; max-width: 22em; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; }
+.tlt-help { position: absolute; inset: 0; z-index: 6; overflow: auto; padding: 12px 16px; background: var(--tlt-ground); }
+.tlt-help .tlt-keys { columns: 270px; column-gap: 28px; margin: 8px 0; padding: 0; }
+.tlt-help .tlt-keys div { display: flex; gap: 8px; break-inside: avoid; padding: 1.5px 0; }
+.tlt-help kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--tlt-line); border-radius: 3px;
+  padding: 0 5px; background: var(--tlt-head); color: inherit; white-space: nowrap; box-shadow: none; }
+.tlt-help .tlt-keys div > span:first-child { flex: 0 0 8.5em; }
+.tlt-sr { position: absolute !important; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+  white-space: nowrap; }
+.tlt-error { padding: 10px 12px; color: var(--tlt-warn, #b93c06); overflow-wrap: anywhere; }
+`;
+
+// src/theme.ts
+var LIGHT = { ink: "#1b1f24", soft: "#5b6470", line: "#dfe3e8", accent: "#0b5cad", warn: "#b93c06" };
+var DARK = { ink: "#e6e9ed", soft: "#9aa4af", line: "#343b44", accent: "#6cb6ff", warn: "#ff8a5b" };
+function themeOf(root) {
+  const ground = parse(getComputedStyle(root).backgroundColor);
+  const dark = luminance(ground) < 0.35;
+  const words = dark ? DARK : LIGHT;
+  const toward = parse(words.ink);
+  return { dark, ground, band: css(mix(ground, toward, 0.035)), head: css(mix(ground, toward, 0.075)), ...words };
+}
+function onThemeChange(changed, signal) {
+  const observer = new MutationObserver(changed);
+  const options = {
+    attributes: true,
+    attributeFilter: ["class", "style", "data-theme", "data-jp-theme-light", "data-jp-theme-name"]
+  };
+  for (const element of [document.documentElement, document.body]) observer.observe(element, options);
+  signal.addEventListener("abort", () => observer.disconnect());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });
+}
+
+// src/view.ts
+var USUAL_HEIGHT = [110, 560];
+var LEAST_GUTTER = 64;
+var MOST_GUTTER = 230;
+var SCROLLBAR = 14;
+var LATER_MS = 200;
+var View = class {
+  constructor(host, wire, options) {
+    this.options = options;
+    const { signal } = this.ending;
+    const scene = new Scene(new Events(wire), wire.header, options.view ?? {});
+    this.scene = scene;
+    this.texts = new Texts(scene.events);
+    this.stage = h(
+      "div",
+      { class: "tlt-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-label": `Lanes of ${wire.header.title || "the trace"}; press ? for the keys` },
+      this.base,
+      this.over,
+      this.scroll,
+      this.tip,
+      this.hintText
+    );
+    this.spoken = new Spoken(scene, this.texts);
+    this.bar = new Bar(
+      scene,
+      { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() },
+      signal
+    );
+    this.legend = new Legend(scene, signal);
+    this.panel = new Panel(scene, this.texts, this.actions(signal));
+    const losses = wire.header.losses ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses) : null;
+    this.root = h(
+      "div",
+      { class: "tlt", "data-lm-suppress-shortcuts": "true", "data-theme": options.theme ?? "auto", role: "region", "aria-label": `Timeline of ${wire.header.title || "a trace"}` },
+      h("style", {}, STYLE),
+      this.bar.root,
+      losses,
+      this.note,
+      this.map,
+      this.stage,
+      this.legend.root,
+      this.panel.root,
+      this.spoken.live,
+      this.spoken.table
+    );
+    const [least, most] = USUAL_HEIGHT;
+    const wanted = options.height ?? Math.min(Math.max(scene.rows.height + AXIS + 1, least), most);
+    this.stage.style.height = `${wanted}px`;
+    host.append(this.root);
+    this.theme = themeOf(this.root);
+    this.picture = new Picture(this.base, scene, this.texts);
+    this.overlay = new Overlay(this.over, scene);
+    this.minimap = new Minimap(this.map, scene, () => this.ask());
+    new Pointer(this.stage, scene, {
+      frame: () => this.frame,
+      tool: () => this.tool,
+      moved: (x, y) => this.pointed(x, y),
+      hint: () => this.hint(),
+      menu: (strip, x, y) => this.openMenu(strip, x, y)
+    }, signal);
+    this.minimap.listen(() => this.frame.gutter, signal);
+    this.listen(signal);
+    this.retheme();
+    this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
+  }
+  options;
+  scene;
+  /** Milliseconds that the last frame and the last hover took on the main thread. */
+  spent = { frame: 0, overlay: 0, looked: 0 };
+  ending = new AbortController();
+  root;
+  stage;
+  map = h("canvas", { class: "tlt-map", "aria-hidden": "true" });
+  base = h("canvas", { "aria-hidden": "true" });
+  over = h("canvas", { "aria-hidden": "true" });
+  spacer = h("div");
+  scroll = h("div", { class: "tlt-scroll", "aria-hidden": "true", tabindex: "-1" }, this.spacer);
+  tip = h("div", { class: "tlt-tip", hidden: true });
+  hintText = h(
+    "div",
+    { class: "tlt-hint", hidden: true },
+    "Ctrl + wheel zooms; click to activate the wheel and the keys"
+  );
+  note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
+  picture;
+  overlay;
+  minimap;
+  bar;
+  legend;
+  panel;
+  spoken;
+  texts;
+  theme;
+  frame = { width: 0, height: 0, gutter: 0, ratio: 1 };
+  tool = "select";
+  at = null;
+  menu = null;
+  helping = null;
+  asked = 0;
+  barAt = 0;
+  stale = { frame: true, map: true };
+  later = 0;
+  hinting = 0;
+  /** While Python's wishes are carried out: they are not told back. */
+  quiet = false;
+  changed = false;
+  listen(signal) {
+    const { scene, stage } = this;
+    scene.on("frame", () => this.redraw());
+    scene.on("hover", () => this.ask());
+    scene.on("focus", () => {
+      this.panel.show();
+      this.spoken.say();
+      this.bar.show();
+      this.ask();
+    });
+    scene.on("selection", () => {
+      this.panel.aggregate();
+      this.tellSelection();
+    });
+    scene.on("state", () => {
+      this.bar.show();
+      this.legend.show();
+      this.soon();
+    });
+    scene.on("moved", () => this.soon());
+    scene.on("codes", () => {
+      scene.paint.ink(this.theme);
+      this.stale.map = true;
+    });
+    scene.on("message", () => {
+      this.note.textContent = scene.message;
+      this.note.hidden = !scene.message;
+    });
+    stage.addEventListener("keydown", (event) => this.key(event), { signal });
+    stage.addEventListener("pointerdown", (event) => {
+      if (!this.menu?.contains(event.target)) this.closeMenu();
+    }, { signal });
+    const scrolled = () => {
+      if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
+    };
+    this.scroll.addEventListener("scroll", scrolled, { signal, passive: true });
+    onThemeChange(() => this.retheme(), signal);
+    const sizes = new ResizeObserver(() => this.redraw());
+    sizes.observe(stage);
+    const seen = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.redraw());
+    seen.observe(stage);
+    signal.addEventListener("abort", () => {
+      sizes.disconnect();
+      seen.disconnect();
+    });
+  }
+  /** Take everything away. */
+  close() {
+    this.ending.abort();
+    cancelAnimationFrame(this.asked);
+    clearTimeout(this.later);
+    clearTimeout(this.hinting);
+    this.root.remove();
+  }
+  // Drawing
+  retheme() {
+    this.theme = themeOf(this.root);
+    const { style } = this.root;
+    for (const key of ["ink", "soft", "line", "accent", "warn", "head"])
+      style.setProperty(`--tlt-${key}`, this.theme[key]);
+    style.colorScheme = this.theme.dark ? "dark" : "light";
+    this.scene.paint.ink(this.theme);
+    this.stale.map = true;
+    this.redraw();
+  }
+  redraw() {
+    this.stale.frame = true;
+    this.ask();
+  }
+  ask() {
+    if (this.asked || this.ending.signal.aborted) return;
+    this.asked = requestAnimationFrame(() => {
+      this.asked = 0;
+      this.draw();
+    });
+  }
+  /** Draw now what has changed. */
+  draw() {
+    const { clientWidth, clientHeight } = this.stage;
+    if (clientWidth === 0 || clientHeight === 0) return;
+    const began = performance.now();
+    if (this.stale.frame) this.drawFrame(clientWidth, clientHeight);
+    const drawn = performance.now();
+    this.overlay.draw(this.frame, this.theme, this.at?.x ?? null);
+    this.showTip();
+    const done = performance.now();
+    if (this.stale.frame) Object.assign(this.spent, { frame: done - began, looked: this.picture.looked });
+    this.spent.overlay = done - drawn;
+    this.stale.frame = false;
+  }
+  drawFrame(clientWidth, height) {
+    const { scene } = this;
+    const ratio = window.devicePixelRatio || 1;
+    const body = Math.max(height - AXIS - scene.rows.pinnedHeight, 0);
+    const scrolls = scene.rows.height > body;
+    const width = clientWidth - (scrolls ? SCROLLBAR : 0);
+    const gutter = Math.round(Math.min(Math.max(width * 0.2, LEAST_GUTTER), MOST_GUTTER));
+    this.frame = { width, height, gutter, ratio };
+    scene.viewHeight = body;
+    scene.scrollTo(scene.state.scroll);
+    this.scroll.hidden = !scrolls;
+    if (scrolls) {
+      this.scroll.style.top = `${AXIS + scene.rows.pinnedHeight}px`;
+      this.spacer.style.height = `${scene.rows.height}px`;
+      if (Math.abs(this.scroll.scrollTop - scene.state.scroll) > 1) this.scroll.scrollTop = scene.state.scroll;
+      this.barAt = this.scroll.scrollTop;
+    }
+    for (const canvas of [this.base, this.over]) {
+      const [w, h2] = [Math.round(width * ratio), Math.round(height * ratio)];
+      if (canvas.width === w && canvas.height === h2) continue;
+      [canvas.width, canvas.height] = [w, h2];
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+    }
+    if (this.stale.map) {
+      this.stale.map = false;
+      this.minimap.count(this.ending.signal, this.theme);
+    }
+    this.picture.draw(this.frame, this.theme);
+    this.minimap.draw(clientWidth, gutter, ratio, this.theme);
+    this.root.dataset.drawn = "";
+  }
+  // Hovering
+  pointed(x, y) {
+    this.at = x === null ? null : { x, y };
+    this.ask();
+  }
+  showTip() {
+    const { scene, tip, at } = this;
+    const i = scene.hovered;
+    tip.hidden = i < 0 || !at;
+    if (i < 0 || !at) return;
+    if (tip.dataset.event !== String(i)) {
+      tip.dataset.event = String(i);
+      tip.replaceChildren(
+        h("b", { dir: "auto" }, this.texts.name(i)),
+        ...factsOf(i, scene.events, this.texts, scene.header.ns).map(
+          ({ key, value }) => h("div", {}, `${key} `, h("span", { dir: "auto" }, value))
+        )
+      );
+    }
+    const [w, hgt] = [tip.offsetWidth, tip.offsetHeight];
+    const { width, height } = this.frame;
+    const left = at.x + 14 + w > width ? Math.max(at.x - 14 - w, 2) : at.x + 14;
+    const top = at.y + 16 + hgt > height ? Math.max(Math.min(at.y - 12 - hgt, height - hgt), 2) : at.y + 16;
+    tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  }
+  hint() {
+    this.hintText.hidden = false;
+    clearTimeout(this.hinting);
+    this.hinting = window.setTimeout(() => {
+      this.hintText.hidden = true;
+    }, 1400);
+  }
+  // Hands
+  key(event) {
+    if (event.target !== this.stage) return;
+    const desk = {
+      search: () => this.bar.search.focus(),
+      help: () => this.help(),
+      copy: () => this.copy(),
+      leave: () => this.leave(),
+      use: (tool) => this.use(tool),
+      nextColor: () => this.scene.set({ colorBy: COLOR_BY[(COLOR_BY.indexOf(this.scene.state.colorBy) + 1) % COLOR_BY.length] })
+    };
+    if (!press2(event, this.scene, desk)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  use(tool) {
+    this.tool = tool;
+    if (tool !== "measure") this.scene.measured = null;
+    this.stage.style.cursor = tool === "pan" ? "grab" : tool === "measure" ? "crosshair" : "";
+    this.bar.show();
+    this.ask();
+  }
+  leave() {
+    const { scene } = this;
+    if (this.helping) this.help();
+    else if (scene.selected || scene.area || scene.measured || scene.focused >= 0) scene.clearSelection();
+    else this.stage.blur();
+  }
+  help() {
+    if (this.helping) {
+      this.helping.remove();
+      this.helping = null;
+      this.stage.focus();
+      return;
+    }
+    this.helping = help(() => this.help());
+    this.helping.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape" || event.key === "?") this.help();
+    });
+    this.root.append(this.helping);
+    this.helping.focus();
+  }
+  openMenu(strip, x, y) {
+    this.closeMenu();
+    const { scene } = this;
+    const { key } = strip.node;
+    const { pinned, collapsed } = scene.state.lanes;
+    const entries = [
+      [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
+      ["Hide", () => scene.toggle("hidden", key)],
+      ["Move up", () => scene.move(key, -1)],
+      ["Move down", () => scene.move(key, 1)]
+    ];
+    if (strip.kind !== "lane")
+      entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
+    if (scene.rows.hiddenCount)
+      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
+    const items = entries.map(([text, act]) => {
+      const item = h("button", { type: "button", role: "menuitem" }, text);
+      item.addEventListener("click", () => {
+        this.closeMenu();
+        this.stage.focus();
+        act();
+      });
+      return item;
+    });
+    this.menu = h("div", { class: "tlt-menu", role: "menu" }, ...items);
+    this.menu.style.left = `${x}px`;
+    this.menu.style.top = `${Math.max(Math.min(y, this.frame.height - items.length * 25 - 10), 0)}px`;
+    this.menu.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape") {
+        this.closeMenu();
+        this.stage.focus();
+      }
+    });
+    this.stage.append(this.menu);
+    items[0].focus();
+  }
+  closeMenu() {
+    this.menu?.remove();
+    this.menu = null;
+  }
+  actions(signal) {
+    const make = (text, act) => {
+      const button2 = h("button", { type: "button" }, text);
+      button2.addEventListener("click", act, { signal });
+      return button2;
+    };
+    return [
+      make("Zoom to it", () => this.scene.showSelection()),
+      make("Copy", () => this.copy()),
+      make("Clear", () => this.scene.clearSelection())
+    ];
+  }
+  copy() {
+    const { focused, selected, events, header } = this.scene;
+    const parts = focused >= 0 ? [asText(focused, events, this.texts, header.ns)] : [];
+    if (selected) parts.push(this.panel.asText());
+    const text = parts.join("\n\n");
+    if (!text) return;
+    copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
+  }
+  // Python's end
+  /** After a moment without further change, list what is in view and tell how the view was changed. */
+  soon() {
+    clearTimeout(this.later);
+    this.changed ||= !this.quiet;
+    this.later = window.setTimeout(() => {
+      this.spoken.list();
+      if (this.changed) this.options.onView?.(save(this.scene.state));
+      this.changed = false;
+    }, LATER_MS);
+  }
+  /** Take over a saved view; it is not told back. */
+  setView(saved) {
+    if (JSON.stringify(save(this.scene.state)) === JSON.stringify({ ...save(this.scene.state), ...saved })) return;
+    this.quiet = true;
+    this.scene.restore(saved);
+    this.quiet = false;
+  }
+  tellSelection() {
+    if (this.quiet || !this.options.onSelection) return;
+    const { selected, events } = this.scene;
+    try {
+      this.options.onSelection(selected ? toRuns(selected.map((i) => events.id[i])) : new Uint32Array(0));
+    } catch (error) {
+      this.scene.say(error.message);
+    }
+  }
+  /** Select these runs of positions in the frame; it is not told back. */
+  setSelection(runs) {
+    const { scene } = this;
+    const ids = fromRuns(runs);
+    const positions = ids.map((id) => scene.events.positionOf(id)).sort();
+    if (sameNumbers(positions, scene.selected ?? new Uint32Array(0))) return;
+    this.quiet = true;
+    scene.area = null;
+    scene.select(positions.length ? positions : null);
+    this.quiet = false;
+  }
+};
+function sameNumbers(a, b) {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
+}
+
+// src/mount.ts
+async function mount(element, data, options = {}) {
+  try {
+    const header = typeof data.header === "string" ? JSON.parse(data.header) : data.header;
+    const bytes = typeof data.columns === "string" ? await unpack(data.columns) : bytesOf(data.columns);
+    return new View(element, new Wire(header, bytes), options);
+  } catch (error) {
+    showError(element, error);
+    throw error;
+  }
+}
+function showError(element, error) {
+  element.append(h("div", { class: "tlt-error", role: "alert" }, `The timeline cannot be shown: ${error.message}`));
+}
+async function unpack(base64) {
+  return inflate(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)));
+}
+async function inflate(packed) {
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack gzip; a newer one can");
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// src/widget.ts
+var PATIENCE_MS = 6e4;
+async function render({ model, el }) {
+  const ending = new AbortController();
+  const { signal } = ending;
+  const still = new Still(el, model.get("still"));
+  signal.addEventListener("abort", () => still.show());
+  const listen = (event, handler) => {
+    model.on(event, handler);
+    signal.addEventListener("abort", () => model.off(event, handler));
+  };
+  const open = async () => {
+    let bytes;
+    if (model.get("columns").byteLength) still.hide();
+    try {
+      bytes = await columnsOf(model, signal);
+    } catch (error) {
+      if (!signal.aborted) showError(el, error);
+      still.show();
+      return;
+    }
+    if (signal.aborted) return;
+    still.hide();
+    const header = JSON.parse(model.get("header"));
+    const view = await mount(
+      el,
+      { header, columns: bytes },
+      {
+        height: model.get("height"),
+        theme: model.get("theme"),
+        view: model.get("view"),
+        onView: (saved) => {
+          model.set("view", saved);
+          model.save_changes();
+        },
+        onSelection: (runs) => {
+          model.set("selected", new DataView(runs.buffer));
+          model.save_changes();
+        }
+      }
+    );
+    signal.addEventListener("abort", () => view.close());
+    if (signal.aborted) view.close();
+    const select = () => view.setSelection(bytesOf(model.get("selected")));
+    listen("change:view", () => view.setView(model.get("view")));
+    listen("change:selected", select);
+    select();
+  };
+  open().catch((error) => {
+    still.show();
+    console.error(error);
+  });
+  return () => ending.abort();
+}
+async function columnsOf(model, signal) {
+  const saved = bytesOf(model.get("columns"));
+  if (saved.length) return inflate(saved);
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error("its events are in Python, which does not answer: run the cell again")),
+      PATIENCE_MS
+    );
+    const answer = (content, buffers) => {
+      if (content.kind !== "columns") return;
+      model.off("msg:custom", answer);
+      clearTimeout(timer);
+      resolve(bytesOf(buffers[0]));
+    };
+    model.on("msg:custom", answer);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      model.off("msg:custom", answer);
+      reject(new Error("closed"));
+    });
+    model.send({ kind: "columns" });
+  });
+}
+var Still = class {
+  constructor(el, name2) {
+    this.el = el;
+    if (!/^[\w-]+$/.test(name2)) return;
+    const output = `.jp-OutputArea-child:has(> .jp-OutputArea-output > .${name2})`;
+    this.rule.textContent = `.${name2}, ${output} { display: none !important; }`;
+  }
+  el;
+  rule = document.createElement("style");
+  hide() {
+    const root = this.el.getRootNode();
+    if (!this.rule.isConnected) (root instanceof ShadowRoot ? root : document.head).append(this.rule);
+  }
+  show() {
+    this.rule.remove();
+  }
+};
+var widget = { render };
+export {
+  widget as default,
+  mount
+};

@@ -1,0 +1,285 @@
+"""The timeline in a notebook: an anywidget that draws in the browser, with Python on the other end of it.
+
+In: a trace, or a frame of events. Out: :class:`Timeline`. All events are in the browser, drawn by
+``static/timeline.js`` (built from ``frontend/src``), so that moving and zooming ask nothing of Python; what comes back
+are positions of the selected events, and what the view looks like.
+"""
+
+from __future__ import annotations
+
+import gzip
+from functools import cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+import anywidget
+import numpy as np
+import pandas as pd
+import traitlets
+from IPython.display import display
+
+from tltrace_nb.widget.display import notebook_shell, still
+from tltrace_nb.widget.frames import Frames, frames
+from tltrace_nb.widget.lanes import check, of_ctas, selected
+from tltrace_nb.widget.linked import Link, link_of
+from tltrace_nb.widget.runs import from_runs, to_runs
+from tltrace_nb.widget.shown import note
+from tltrace_nb.widget.wire import encode
+from tltrace_nb.widget.wire import unit as unit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tltrace_nb.core.options import Ctas
+    from tltrace_nb.widget.lanes import Time, TraceLike
+
+SAVED_BYTES = 2_000_000
+"""Most bytes of events that go into the widget's state, which a notebook may save."""
+_WORTH_PACKING = 12 * SAVED_BYTES
+"""Columns above it are not even packed to see whether they are small enough."""
+STILL = "tltrace-still"
+"""Class of the still pictures that stand for timelines."""
+THEMES = ("auto", "light", "dark")
+KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "layout")
+VIEW_KEYS = (
+    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "collapsed", "hidden", "pinned",
+    "order",
+)  # fmt: skip
+
+
+class Timeline(anywidget.AnyWidget):
+    """The events of a trace on lanes: SM, CTA, thread, lane; ``?`` in the view lists its keys.
+
+    ``source``: a ``Trace``, or a frame of events with the columns name, lane, cta, thread, start and end; see
+    ``columns.EVENTS`` for these and for the others, which are used where they are there.
+    ``ctas``, ``events``: what of it is shown, as in ``Trace.show``.
+    ``time``: the unit of the axis at first, ``"cycles"``, ``"ns"`` or ``"auto"``: ns for several CTAs where known.
+    ``height``: of the lanes, in pixels (default: by their number, up to 560).
+    ``title``: stands over them (default: the kernel's name).
+    ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
+    ``view``: what ``view`` of another timeline was.
+    ``save``: put the events into the widget's state, and so into a notebook that is saved with it, also where they take
+    more than 2 MB. ``layout``: as all ipywidgets have it.
+
+    Raises ``TypeError`` for another keyword or a source of another type, and ``ValueError`` for wrong values and for
+    columns that are missing or of the wrong type.
+
+    >>> timeline = Timeline(trace)
+    >>> timeline  # brush an area in it, then:
+    >>> timeline.selection.groupby("name").duration.describe()
+    """
+
+    _esm = files(__package__).joinpath("static", "timeline.js").read_text(encoding="utf-8")
+
+    header = traitlets.Unicode().tag(sync=True)
+    """What the events are: JSON, see ``wire``."""
+    columns = traitlets.Bytes().tag(sync=True)
+    """The events, packed; empty where they are sent on demand, so that no large state is saved."""
+    selected = traitlets.Bytes().tag(sync=True, from_json=lambda buffer, _: bytes(buffer))
+    """Positions of the selected events in the frame, as runs."""
+    view = traitlets.Dict().tag(sync=True)
+    """What the view looks like: a dictionary that can be saved, and assigned to this or another timeline's ``view``.
+
+    Keys are those of ``VIEW_KEYS``; assign some of them to change those alone.
+    """
+    height = traitlets.Int(None, allow_none=True).tag(sync=True)
+    """Height of the lanes in pixels, when a view is opened."""
+    theme = traitlets.Enum(THEMES, "auto").tag(sync=True)
+    """Whether a view is light or dark, when it is opened."""
+    still = traitlets.Unicode().tag(sync=True)
+    """Class of the still picture that a view stands in for."""
+
+    def __init__(
+        self,
+        source: TraceLike | pd.DataFrame,
+        *,
+        ctas: Ctas | None = None,
+        events: pd.DataFrame | None = None,
+        time: Time = "auto",
+        height: int | None = None,
+        title: str | None = None,
+        theme: str = "auto",
+        view: Mapping[str, Any] | None = None,
+        save: bool = False,
+        **layout: Any,
+    ) -> None:
+        self._link: Link | None = None
+        self._owns_layout = "layout" not in layout
+        wrong = set(layout) - {"layout"}
+        if wrong:
+            raise TypeError(f"Timeline takes no keyword {min(wrong)!r}; it takes {', '.join(KEYWORDS)}")
+        if theme not in THEMES:
+            raise ValueError(f"theme={theme!r} is not one of {', '.join(map(repr, THEMES))}")
+        check(1, time)
+        self._trace = frames(source)
+        self._shown = selected(self._trace, events, ctas)
+        wire = encode(self.shown, title=title)
+        packed = _packed(wire.columns, save)
+        self._columns = b"" if packed else wire.columns
+        unit = unit_of(wire.aligned, self._shown, time)
+        super().__init__(
+            header=wire.header,
+            columns=packed,
+            height=height,
+            theme=theme,
+            view={"unit": unit} | _checked(view or {}),
+            still=f"{STILL}-{uuid4().hex}",
+            **layout,
+        )
+        self.on_msg(self._answer)
+        self._join()
+
+    @property
+    def shown(self) -> TraceLike:
+        """The part of the trace that is shown, as the frames that views draw."""
+        trace, events = self._trace, self._shown
+        if events is trace.events:
+            return trace
+        return Frames(events, trace.ctas, trace.flows, of_ctas(trace.losses, trace, events), trace.meta)
+
+    @property
+    def selection(self) -> pd.DataFrame:
+        """The selected rows of the frame of events, none when nothing is selected; always as the view has it now."""
+        return self._shown.iloc[from_runs(self.selected)]
+
+    def select(self, rows: str | pd.DataFrame | pd.Series[Any] | Callable[[pd.DataFrame], Any] | None) -> pd.DataFrame:
+        """Select events, in all linked views, and return them.
+
+        ``rows`` is a query as ``DataFrame.query`` has it, a mask, a function from the frame to one of these, a frame of
+        rows (by its index), or ``None`` for none. Raises ``TypeError`` for something else, and what pandas raises for
+        a query that it does not understand.
+
+        >>> timeline.select("name == 'mma' and payload >= 3")
+        """
+        frame = self._shown
+        if callable(rows):
+            rows = rows(frame)
+        if rows is None:
+            positions = np.zeros(0, np.int64)
+        elif isinstance(rows, str):
+            positions = frame.index.get_indexer(frame.query(rows).index)
+        elif isinstance(rows, pd.DataFrame):
+            positions = frame.index.get_indexer(rows.index)
+        elif isinstance(rows, pd.Series) and pd.api.types.is_bool_dtype(rows.dtype):
+            positions = np.flatnonzero(rows.reindex(frame.index, fill_value=False).fillna(False).to_numpy(bool))
+        else:
+            raise TypeError(f"select takes a query, a mask or rows of the frame, not {type(rows).__name__}")
+        self.selected = to_runs(positions[positions >= 0])
+        return self.selection
+
+    def select_labels(self, labels: pd.Index[Any]) -> None:
+        """Select the rows with these labels, as far as this view shows them."""
+        positions = self._shown.index.get_indexer(labels)
+        self.selected = to_runs(positions[positions >= 0])
+
+    def on_select(self, callback: Callable[[pd.DataFrame], Any]) -> Callable[[], None]:
+        """Call ``callback`` with the selected rows whenever the selection changes; returns what ends that."""
+
+        def changed(_: object) -> None:
+            callback(self.selection)
+
+        self.observe(changed, "selected")
+        return lambda: self.unobserve(changed, "selected")
+
+    def zoom_to(self, start: float | pd.DataFrame, end: float | None = None) -> None:
+        """Show the time from ``start`` to ``end``, in the unit of the axis, or the time of some rows of the frame.
+
+        Raises ``ValueError`` where there are no rows, or where ``end`` is not after ``start``.
+
+        >>> timeline.zoom_to(1000, 2500)
+        >>> timeline.zoom_to(timeline.selection)
+        """
+        if isinstance(start, pd.DataFrame):
+            if start.empty:
+                raise ValueError("zoom_to was given no rows")
+            first, length = ("start_ns", "duration_ns") if self.view["unit"] == "ns" else ("start", "duration")
+            rows = self._shown.loc[start.index]
+            low, high = float(rows[first].min()), float((rows[first] + rows[length]).max())
+            room = max((high - low) * 0.05, 0.5)
+            low, high = low - room, high + room
+        else:
+            low, high = float(start), float("nan") if end is None else float(end)
+        if not high > low:
+            raise ValueError(f"zoom_to({start!r}, {end!r}): the end must be after the start")
+        self.view = self.view | {"span": [low, high]}
+
+    def _join(self) -> None:
+        """Follow the other views of the trace, and begin with what is selected there."""
+        self._link = link_of(self._trace)
+        self._link.add(self)
+
+    def close(self) -> None:
+        """End the widget and all its views. Displaying it again opens it anew."""
+        if self._link is not None:
+            self._link.remove(self)
+            self._link = None
+        super().close()
+        if self._owns_layout:
+            self.layout.close()  # else every timeline would leave one behind
+
+    @traitlets.validate("view")
+    def _view_is_known(self, proposal: Any) -> dict[str, Any]:
+        return {**self.view, **_checked(proposal["value"])}
+
+    @traitlets.observe("selected")
+    def _share(self, _: object) -> None:
+        if self._link is not None:
+            self._link.share(self, self._shown.index[from_runs(self.selected)])
+
+    def _answer(self, _: object, content: Any, __: object) -> None:
+        if content == {"kind": "columns"}:
+            self.send({"kind": "columns"}, buffers=[self._columns])
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """The view as ``text/plain`` and ``text/html``, for where nothing runs."""
+        return still(self.shown)
+
+    def __repr__(self) -> str:
+        return f"Timeline of {self._texts['text/plain']}"
+
+    def _widget_bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return cast("tuple[dict[str, Any], dict[str, Any]]", super()._repr_mimebundle_())
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        data, metadata = self._widget_bundle()
+        return {**data, **self._texts}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Two outputs: the still picture, which a view hides as long as there is one, and the widget.
+
+        A single output would show nothing in a notebook that is opened without a kernel: JupyterLab takes the widget's
+        form of it, and finds no model.
+        """
+        shell = notebook_shell()
+        if shell is None:
+            print(repr(self))
+            return
+        if self.comm is None:
+            del self._repr_mimebundle_  # close() has put None over it
+            if self._owns_layout:
+                self.layout.open()
+            self.open()
+            self._join()
+        note(self, shell)
+        data, metadata = self._widget_bundle()
+        picture = f'<div class="{STILL} {self.still}">{self._texts["text/html"]}</div>'
+        display({**self._texts, "text/html": picture}, raw=True)  # type: ignore[no-untyped-call]
+        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+
+
+def _packed(columns: bytes, save: bool) -> bytes:
+    """The columns as gzip where that may be saved in a notebook, else nothing."""
+    if len(columns) > _WORTH_PACKING and not save:
+        return b""
+    level = 6 if len(columns) < SAVED_BYTES else 1  # the cell waits for it
+    packed = gzip.compress(columns, level, mtime=0)
+    return packed if save or len(packed) <= SAVED_BYTES else b""
+
+
+def _checked(view: Mapping[str, Any]) -> dict[str, Any]:
+    wrong = set(view) - set(VIEW_KEYS)
+    if wrong:
+        raise ValueError(f"a view has no {min(wrong)!r}; it has {', '.join(VIEW_KEYS)}")
+    return dict(view)
