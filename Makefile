@@ -30,7 +30,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 check: $(VENV)/.dev chromium frontend
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
 
 # The bundle in the package is committed; with npm its sources are checked too: types, format, unit tests, freshness.
 frontend:
