@@ -36,7 +36,7 @@ export interface Options {
 }
 
 const USUAL_HEIGHT = [110, 560] as const;
-const LEAST_GUTTER = 64;
+const LEAST_GUTTER = 108;
 const MOST_GUTTER = 230;
 const SCROLLBAR = 14;
 const LATER_MS = 200;

@@ -3245,7 +3245,7 @@ var Hint = class {
 
 // src/view.ts
 var USUAL_HEIGHT = [110, 560];
-var LEAST_GUTTER = 64;
+var LEAST_GUTTER = 108;
 var MOST_GUTTER = 230;
 var SCROLLBAR = 14;
 var LATER_MS = 200;
