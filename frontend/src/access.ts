@@ -53,7 +53,7 @@ export function eventsInView(scene: Scene, most: number): { positions: number[];
     for (const lane of strip.node.lanes)
       for (let row = lane.row; row < lane.row + lane.rows; row++) {
         const { offset, rate } = axis.line(lane);
-        const from = events.firstEndingAfter(row, (span.from - offset) / rate);
+        const from = events.firstEndingFrom(row, (span.from - offset) / rate);
         const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
         for (let i = from; i < to; i++) {
           if (events.code[i] === HIDDEN) continue;

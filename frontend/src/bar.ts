@@ -43,6 +43,7 @@ export class Bar {
   private readonly unit: HTMLSelectElement;
   private readonly tools: HTMLButtonElement[];
   private readonly folded = button("Fold", "collapse or open all groups");
+  private readonly hidden = button("", "show the hidden lanes again");
 
   constructor(
     private readonly scene: Scene,
@@ -76,6 +77,7 @@ export class Bar {
       h("span", { class: "tlt-grow" }),
       h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
       this.found,
+      this.hidden,
       this.colors,
       scene.events.flowSrc.length ? this.arrows : null,
       scene.units.length > 1 ? this.unit : null,
@@ -102,6 +104,7 @@ export class Bar {
       on(element, "click", () => to.use(TOOLS[n][0]));
     });
     on(this.folded, "click", () => scene.fold(scene.state.lanes.collapsed.size === 0));
+    on(this.hidden, "click", () => scene.arrange({ hidden: new Set() }));
     on(all, "click", () => scene.showAll());
     on(help, "click", () => to.help());
     this.show();
@@ -129,6 +132,9 @@ export class Bar {
       press(this.tools[n], tool === this.to.tool());
     });
     this.folded.textContent = state.lanes.collapsed.size ? "Unfold" : "Fold";
+    const hidden = this.scene.rows.hiddenCount;
+    this.hidden.hidden = hidden === 0;
+    this.hidden.textContent = `show ${number(hidden)} hidden`;
     const at = matches?.indexOf(this.scene.focused) ?? -1;
     this.found.textContent = matches
       ? at >= 0
@@ -220,7 +226,7 @@ export class Legend {
 }
 
 function button(text: string, title: string): HTMLButtonElement {
-  return h("button", { type: "button", title, "aria-label": text.length < 2 && title }, text);
+  return h("button", { type: "button", title, "aria-label": text.length === 1 && title }, text);
 }
 
 function press(element: HTMLElement, pressed: boolean): void {

@@ -34,3 +34,9 @@ export async function copyText(text: string, near: HTMLElement): Promise<void> {
   focused?.focus();
   if (!done) throw new Error("not allowed");
 }
+
+export function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser cannot draw on a canvas");
+  return context;
+}

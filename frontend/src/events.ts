@@ -129,7 +129,6 @@ export class Events {
     return this.start[i] + this.duration[i];
   }
 
-  /** The end as far as drawing goes: an event of no duration takes a cycle. */
   name(i: number): string {
     return this.names[this.siteName[this.site[i]]];
   }
@@ -167,14 +166,14 @@ export class Events {
     return this.lanes[this.rowLane[this.rowOf(i)]];
   }
 
-  /** The first event of row `row` that ends after `cycle`, or the row's end. */
-  firstEndingAfter(row: number, cycle: number): number {
+  /** The first event of row `row` that ends at `cycle` or later; the row's end where none does. */
+  firstEndingFrom(row: number, cycle: number): number {
     const from = this.rowStart[row];
     const to = this.rowStart[row + 1];
     let i = upperBound(this.start, cycle, from, to);
     // Events of a row follow one another, but in the last row of a crowded lane they may overlap.
     let back = this.rowStart[row + 1] - from > 0 && this.isCrowded(row) ? 64 : 1;
-    while (i > from && back-- > 0 && this.start[i - 1] + Math.max(this.duration[i - 1], 1) > cycle) i--;
+    while (i > from && back-- > 0 && this.start[i - 1] + this.duration[i - 1] >= cycle) i--;
     return i;
   }
 
@@ -195,9 +194,19 @@ export class Events {
   /** Bytes held for the events. */
   get bytes(): number {
     const columns = new Set<ArrayBufferView>([
-      this.start, this.duration, this.site, this.flags, this.payload, this.payloadEnd, this.id, this.code,
-      this.rowStart, this.rowLane, this.flowSrc, this.flowDst,
-    ]); // biome-ignore format: a list of columns
+      this.start,
+      this.duration,
+      this.site,
+      this.flags,
+      this.payload,
+      this.payloadEnd,
+      this.id,
+      this.code,
+      this.rowStart,
+      this.rowLane,
+      this.flowSrc,
+      this.flowDst,
+    ]);
     if (this.inverse) columns.add(this.inverse);
     return [...columns].reduce((sum, column) => sum + column.byteLength, 0);
   }

@@ -1,8 +1,7 @@
 // All that is known of one event, in words: for the hover, the details, the table and the clipboard.
 
-import type { Axis } from "./axis";
 import type { Events } from "./events";
-import { clean, count, duration, nanoseconds, number, payloadText, percent } from "./format";
+import { clean, count, nanoseconds, payloadText, percent } from "./format";
 import type { Texts } from "./label";
 
 export interface Fact {
@@ -47,10 +46,3 @@ export function sentence(i: number, events: Events, texts: Texts, ns: boolean): 
 export function asText(i: number, events: Events, texts: Texts, ns: boolean): string {
   return [texts.name(i), ...factsOf(i, events, texts, ns).map(({ key, value }) => `${key}\t${value}`)].join("\n");
 }
-
-/** A length of the axis in words, in both units where they are the same everywhere. */
-export function length(value: number, axis: Axis): string {
-  return duration(value, axis.unit);
-}
-
-export { number };

@@ -48,8 +48,18 @@ export const BINDINGS: readonly Binding[] = [
   { keys: [",", "ArrowLeft"], shown: ", ←", does: "previous event on the lane", run: (scene) => scene.step(-1) },
   { keys: ["ArrowDown"], shown: "↓", does: "lane below", run: (scene) => scene.stepLane(1) },
   { keys: ["ArrowUp"], shown: "↑", does: "lane above", run: (scene) => scene.stepLane(-1) },
-  { keys: ["PageDown"], shown: "Page ↓", does: "lanes further down", run: (scene) => scene.scrollTo(scene.state.scroll + PAGE * scene.viewHeight) },
-  { keys: ["PageUp"], shown: "Page ↑", does: "lanes further up", run: (scene) => scene.scrollTo(scene.state.scroll - PAGE * scene.viewHeight) },
+  {
+    keys: ["PageDown"],
+    shown: "Page ↓",
+    does: "lanes further down",
+    run: (scene) => scene.scrollTo(scene.state.scroll + PAGE * scene.viewHeight),
+  },
+  {
+    keys: ["PageUp"],
+    shown: "Page ↑",
+    does: "lanes further up",
+    run: (scene) => scene.scrollTo(scene.state.scroll - PAGE * scene.viewHeight),
+  },
   { keys: ["]"], shown: "]", does: "along an arrow", run: (scene) => scene.jump(1) },
   { keys: ["["], shown: "[", does: "back along an arrow", run: (scene) => scene.jump(-1) },
   { keys: ["e", "E"], shown: "E", does: "arrows: all, of the hovered event, none", run: (scene) => scene.nextArrows() },
@@ -60,7 +70,12 @@ export const BINDINGS: readonly Binding[] = [
   { keys: ["h", "H"], shown: "H", does: "drag moves", run: (_, desk) => desk.use("pan") },
   { keys: ["m", "M"], shown: "M", does: "drag measures", run: (_, desk) => desk.use("measure") },
   { keys: ["c", "C"], shown: "C", does: "colour by name, payload, duration, lane", run: (_, desk) => desk.nextColor() },
-  { keys: ["u", "U"], shown: "U", does: "cycles or ns", run: (scene) => scene.set({ unit: scene.units[(scene.units.indexOf(scene.state.unit) + 1) % scene.units.length] }) },
+  {
+    keys: ["u", "U"],
+    shown: "U",
+    does: "cycles or ns",
+    run: (scene) => scene.set({ unit: scene.units[(scene.units.indexOf(scene.state.unit) + 1) % scene.units.length] }),
+  },
   { keys: ["p", "P"], shown: "P", does: "pin the lane", run: onLane((scene, key) => scene.toggle("pinned", key)) },
   { keys: ["x", "X"], shown: "X", does: "hide the lane", run: onLane((scene, key) => scene.toggle("hidden", key)) },
   { keys: ["{"], shown: "{", does: "move the lane up", run: onLane((scene, key) => scene.move(key, -1)) },
@@ -68,7 +83,7 @@ export const BINDINGS: readonly Binding[] = [
   { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
   { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
   { keys: ["Escape"], shown: "Esc", does: "clear the selection, then leave the view", run: (_, desk) => desk.leave() },
-]; // biome-ignore format: a table
+];
 
 export const MOUSE: readonly (readonly [string, string])[] = [
   ["drag", "select an area (or move, or measure)"],
@@ -84,11 +99,8 @@ export const MOUSE: readonly (readonly [string, string])[] = [
 
 /** Runs what a key does. Returns false for a key that means nothing here, or with Ctrl, Alt or Meta. */
 export function press(event: KeyboardEvent, scene: Scene, desk: Desk): boolean {
-  if (
-    (event.ctrlKey || event.metaKey) &&
-    event.key.toLowerCase() === "c" &&
-    scene.focused + (scene.selected?.length ?? 0) >= 0
-  ) {
+  const something = scene.focused >= 0 || scene.selected !== null;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && something) {
     desk.copy();
     return true;
   }

@@ -2,9 +2,9 @@
 
 import type { Span } from "./axis";
 import { css, mix } from "./color";
+import { context2d } from "./dom";
 import { HIDDEN } from "./events";
 import { DIM } from "./paint";
-import { context2d } from "./picture";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 

@@ -2,11 +2,13 @@
 
 import { arrow } from "./arrow";
 import type { Span } from "./axis";
-import { length } from "./facts";
-import { AXIS, context2d, FONT, type Frame, middleOf, type Placed, Places, placed, xOf } from "./picture";
+import { context2d } from "./dom";
+import { duration } from "./format";
+import { AXIS, FONT, type Frame, middleOf, type Placed, Places, placed, xOf } from "./frame";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 import { ROW } from "./tree";
+import { arrowsFrom, arrowsTo } from "./walk";
 
 export class Overlay {
   private readonly context: CanvasRenderingContext2D;
@@ -60,7 +62,7 @@ export class Overlay {
     context.strokeStyle = theme.accent;
     context.lineWidth = ratio;
     context.strokeRect(from, top, to - from, bottom - top);
-    const text = length(span.to - span.from, scene.axis);
+    const text = duration(span.to - span.from, scene.axis.unit);
     context.font = `600 ${11 * ratio}px ${FONT}`;
     const wide = context.measureText(text).width + 12 * ratio;
     const middle = Math.min(Math.max((from + to) / 2, frame.gutter * ratio + wide / 2), frame.width * ratio - wide / 2);
@@ -79,7 +81,10 @@ export class Overlay {
     context.strokeStyle = context.fillStyle = theme.accent;
     for (const i of new Set([scene.hovered, scene.focused])) {
       if (i < 0) continue;
-      const pairs = [...scene.arrowsFrom(i).map((to) => [i, to]), ...scene.arrowsTo(i).map((from) => [from, i])];
+      const pairs = [
+        ...arrowsFrom(scene.events, i).map((to) => [i, to]),
+        ...arrowsTo(scene.events, i).map((from) => [from, i]),
+      ];
       for (const [src, dst] of pairs.slice(0, 100)) {
         const [from, to] = [places.end(src), places.start(dst)];
         if (from && to) arrow(context, from, to, frame.ratio);

@@ -1,49 +1,19 @@
 // Draws the lanes, their labels and the time axis on a canvas. Everything here is in device pixels.
 
 import { arrow } from "./arrow";
-import { type Span, tickStep, ticks } from "./axis";
+import { tickStep, ticks } from "./axis";
 import { css } from "./color";
-import { type Events, lowerBound } from "./events";
+import { context2d } from "./dom";
+import { lowerBound } from "./events";
+import { AXIS, FONT, type Frame, type Placed, Places, placed, xOf } from "./frame";
 import { fitted, Ruler, type Texts } from "./label";
-import type { Notes } from "./raster";
+import { Collected } from "./notes";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
-import { GAP, ROW, type Strip } from "./tree";
+import { GAP, ROW } from "./tree";
 
-export const FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
-export const AXIS = 26;
-/** Most texts and marks of a frame; a screen has room for fewer that can be read. */
-const MOST_LABELS = 1500;
+/** Most arrows of a frame; more cannot be followed. */
 const MOST_ARROWS = 1200;
-
-/** Where things stand, in CSS pixels, and device pixels per CSS pixel. */
-export interface Frame {
-  readonly width: number;
-  readonly height: number;
-  readonly gutter: number;
-  readonly ratio: number;
-}
-
-/** A strip and the y of its top on the canvas, in CSS pixels. */
-export interface Placed {
-  readonly strip: Strip;
-  readonly y: number;
-}
-
-/** The strips in view: the pinned ones, then those scrolled to. */
-export function placed(scene: Scene, frame: Frame): Placed[] {
-  const { rows, state } = scene;
-  const top = AXIS + rows.pinnedHeight;
-  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
-  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
-  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
-}
-
-/** The y of the middle of a row of a strip. */
-export function middleOf({ strip, y }: Placed, row: number): number {
-  if (strip.kind !== "lane") return y + strip.height / 2;
-  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
-}
 
 export class Picture {
   private readonly context: CanvasRenderingContext2D;
@@ -333,99 +303,6 @@ export class Picture {
       Math.round(xOf(time, span, frame) * frame.ratio),
     ]);
   }
-}
-
-/** The x of a time, in CSS pixels. */
-export function xOf(time: number, span: Span, frame: Frame): number {
-  return frame.gutter + ((time - span.from) / (span.to - span.from)) * (frame.width - frame.gutter);
-}
-
-/** The time at `x` CSS pixels. */
-export function timeAt(x: number, span: Span, frame: Frame): number {
-  return span.from + ((x - frame.gutter) / (frame.width - frame.gutter)) * (span.to - span.from);
-}
-
-/** Where events are on the canvas, in device pixels. */
-export class Places {
-  private readonly byLane = new Map<number, Placed>();
-
-  constructor(
-    private readonly scene: Scene,
-    shown: readonly Placed[],
-    private readonly frame: Frame,
-  ) {
-    for (const each of shown)
-      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
-  }
-
-  start(i: number): { x: number; y: number } | null {
-    return this.at(i, this.scene.axis.startOf(i));
-  }
-
-  end(i: number): { x: number; y: number } | null {
-    return this.at(i, this.scene.axis.endOf(i));
-  }
-
-  private at(i: number, time: number): { x: number; y: number } | null {
-    const row = this.scene.events.rowOf(i);
-    const strip = this.byLane.get(this.scene.events.rowLane[row]);
-    if (!strip) return null;
-    const { ratio } = this.frame;
-    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: middleOf(strip, row) * ratio };
-  }
-}
-
-interface Noted {
-  readonly i: number;
-  readonly from: number;
-  readonly to: number;
-  readonly top: number;
-  readonly height: number;
-  /** Pixels to the next event on the row. */
-  readonly room: number;
-}
-
-/** Bars and points of a frame, with where they are. */
-class Collected implements Notes {
-  readonly bars: Noted[] = [];
-  readonly points: Noted[] = [];
-  private left = 0;
-  private top = 0;
-  private height = 0;
-  private summary = false;
-  private row = 0;
-  private scale = 1;
-
-  constructor(
-    readonly least: number,
-    private readonly events: Events,
-  ) {}
-
-  /** What follows is of this row, `scale` pixels a cycle, drawn here. */
-  at(left: number, top: number, height: number, summary: boolean, row: number, scale: number): void {
-    [this.left, this.top, this.height, this.summary, this.row, this.scale] = [left, top, height, summary, row, scale];
-  }
-
-  bar(i: number, from: number, to: number): void {
-    if (!this.summary && this.bars.length < MOST_LABELS) this.bars.push(this.noted(i, from, to));
-  }
-
-  point(i: number, at: number): void {
-    if (!this.summary && this.points.length < MOST_LABELS) this.points.push(this.noted(i, at, at + 1));
-  }
-
-  private noted(i: number, from: number, to: number): Noted {
-    const { events, left, top, height } = this;
-    const last = i + 1 >= events.rowStart[this.row + 1];
-    const room = last ? Number.POSITIVE_INFINITY : (events.start[i + 1] - events.start[i]) * this.scale;
-    return { i, from: from + left, to: to + left, top, height, room };
-  }
-}
-
-export function context2d(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
-  const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser cannot draw on a canvas");
-  return context;
 }
 
 function clip(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {

@@ -1,7 +1,7 @@
 // Mouse, touchpad and fingers on the lanes.
 
+import { AXIS, type Frame, placed, timeAt } from "./frame";
 import { hit } from "./hit";
-import { AXIS, type Frame, placed, timeAt } from "./picture";
 import type { Scene } from "./scene";
 import { GAP, HEAD, ROW, type Strip } from "./tree";
 

@@ -19,9 +19,22 @@ type Field =
   | "kind";
 
 const FIELDS: Readonly<Record<string, Field>> = {
-  payload: "payload", p: "payload", duration: "duration", dur: "duration", start: "start", end: "end", cta: "cta",
-  sm: "sm", thread: "thread", t: "thread", lane: "lane", group: "group", role: "role", source: "source", kind: "kind",
-}; // biome-ignore format: a table
+  payload: "payload",
+  p: "payload",
+  duration: "duration",
+  dur: "duration",
+  start: "start",
+  end: "end",
+  cta: "cta",
+  sm: "sm",
+  thread: "thread",
+  t: "thread",
+  lane: "lane",
+  group: "group",
+  role: "role",
+  source: "source",
+  kind: "kind",
+};
 const TEXT: ReadonlySet<Field> = new Set(["lane", "group", "role", "source", "kind"]);
 const TERM = /(-?)(?:([a-z]+)\s*(>=|<=|!=|=|>|<|:)\s*)?("[^"]*"|\S+)/gi;
 
@@ -67,13 +80,19 @@ function condition(field: Field, operator: string, value: string, events: Events
   const read = numberOf(field, events);
   const [low, high] = range(value, field);
   switch (operator) {
-    case ">": return (i) => read(i) > high;
-    case ">=": return (i) => read(i) >= low;
-    case "<": return (i) => read(i) < low;
-    case "<=": return (i) => read(i) <= high;
-    case "!=": return (i) => !(read(i) >= low && read(i) <= high);
-    default: return Number.isNaN(low) ? (i) => Number.isNaN(read(i)) : (i) => read(i) >= low && read(i) <= high;
-  } // biome-ignore format: a table
+    case ">":
+      return (i) => read(i) > high;
+    case ">=":
+      return (i) => read(i) >= low;
+    case "<":
+      return (i) => read(i) < low;
+    case "<=":
+      return (i) => read(i) <= high;
+    case "!=":
+      return (i) => !(read(i) >= low && read(i) <= high);
+    default:
+      return Number.isNaN(low) ? (i) => Number.isNaN(read(i)) : (i) => read(i) >= low && read(i) <= high;
+  }
 }
 
 function range(text: string, field: string): [number, number] {
@@ -98,12 +117,22 @@ function numberOf(field: Field, events: Events): (i: number) => number {
   const origin = Number(events.origin);
   switch (field) {
     // An event without payload is on neither side of a number.
-    case "payload": return (i) => { const value = events.payloadOf(i); return value === undefined ? Number.POSITIVE_INFINITY * 0 : Number(value); };
-    case "duration": return (i) => events.duration[i];
-    case "start": return (i) => origin + events.start[i];
-    case "end": return (i) => origin + events.end(i);
-    case "cta": return (i) => events.laneOf(i).cta;
-    case "sm": return (i) => events.laneOf(i).sm;
-    default: return (i) => events.laneOf(i).thread;
-  } // biome-ignore format: a table
+    case "payload":
+      return (i) => {
+        const value = events.payloadOf(i);
+        return value === undefined ? Number.POSITIVE_INFINITY * 0 : Number(value);
+      };
+    case "duration":
+      return (i) => events.duration[i];
+    case "start":
+      return (i) => origin + events.start[i];
+    case "end":
+      return (i) => origin + events.end(i);
+    case "cta":
+      return (i) => events.laneOf(i).cta;
+    case "sm":
+      return (i) => events.laneOf(i).sm;
+    default:
+      return (i) => events.laneOf(i).thread;
+  }
 }

@@ -50,7 +50,7 @@ export class Raster {
     const { events } = this;
     const { cycle, scale, width } = view;
     const last = cycle + width / scale;
-    const from = events.firstEndingAfter(row, cycle);
+    const from = events.firstEndingFrom(row, cycle);
     const to = lowerBound(events.start, last, from, events.rowStart[row + 1]);
     const most = 2 * width;
     let looked = to - from;

@@ -1,21 +1,17 @@
 // What a view shows and what can be done to it. No drawing and no DOM here: the parts of the view listen.
 
+import { type Area, inside } from "./area";
 import { Axis, type Span, type Unit } from "./axis";
-import { type Events, HIDDEN, type Lane, lowerBound } from "./events";
+import type { Events, Lane } from "./events";
 import { neighbour } from "./hit";
 import { Levels } from "./levels";
 import { FILTERED, MATCHED, Paint, SELECTED } from "./paint";
 import { parseQuery } from "./query";
 import { Raster } from "./raster";
 import { ARROWS, restore, type Saved, type State } from "./state";
-import { type Node, PLAIN, Rows, type Strip, siblings, tree } from "./tree";
+import { type Node, PLAIN, Rows, siblings, tree } from "./tree";
+import { arrowsFrom, arrowsTo, firstInView, onNextLane } from "./walk";
 import type { Header } from "./wire";
-
-/** An area that was brushed: times of the axis, and pixels from the top of the lanes (null for all lanes). */
-export interface Area {
-  readonly span: Span;
-  readonly lanes: readonly [number, number] | null;
-}
 
 /** "moved": the part in view; "codes": what events are painted as; "state": what else a view looks like. */
 export type Change = "codes" | "frame" | "hover" | "focus" | "selection" | "moved" | "state" | "message";
@@ -225,62 +221,18 @@ export class Scene {
 
   /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
   step(by: 1 | -1): void {
-    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : this.firstInView());
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
   }
 
   /** To the lane above or below, at the same time. */
   stepLane(by: 1 | -1): void {
-    if (this.focused < 0) {
-      this.focus(this.firstInView());
-      return;
-    }
-    const { events } = this;
-    const lane = events.laneOf(this.focused);
-    const strips = this.rows.strips.filter((strip) => strip.kind === "lane");
-    const at = strips.findIndex((strip) => strip.node.lanes[0] === lane);
-    const time = (this.axis.startOf(this.focused) + this.axis.endOf(this.focused)) / 2;
-    for (let n = at + by; n >= 0 && n < strips.length; n += by) {
-      const near = this.nearest(strips[n].node.lanes[0], time);
-      if (near < 0) continue;
-      this.focus(near);
-      return;
-    }
-  }
-
-  private nearest(lane: Lane, time: number): number {
-    const { offset, rate } = this.axis.line(lane);
-    const cycle = (time - offset) / rate;
-    const { events } = this;
-    let best = -1;
-    let distance = Number.POSITIVE_INFINITY;
-    for (let row = lane.row; row < lane.row + lane.rows; row++) {
-      const at = lowerBound(events.start, cycle, events.rowStart[row], events.rowStart[row + 1]);
-      for (const i of [at - 1, at]) {
-        if (i < events.rowStart[row] || i >= events.rowStart[row + 1] || events.code[i] === HIDDEN) continue;
-        const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
-        if (away < distance) [best, distance] = [i, away];
-      }
-    }
-    return best;
-  }
-
-  firstInView(): number {
-    let best = -1;
-    let earliest = Number.POSITIVE_INFINITY;
-    for (const strip of this.rows.between(this.state.scroll, this.state.scroll + this.viewHeight)) {
-      if (strip.kind !== "lane") continue;
-      const lane = strip.node.lanes[0];
-      const near = this.nearest(lane, this.span.from);
-      if (near >= 0 && this.axis.startOf(near) < earliest && this.axis.endOf(near) >= this.span.from)
-        [best, earliest] = [near, this.axis.startOf(near)];
-      if (best >= 0) break;
-    }
-    return best;
+    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
+    if (next >= 0) this.focus(next);
   }
 
   /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
   jump(direction: 1 | -1): void {
-    const next = direction > 0 ? this.arrowsFrom(this.focused) : this.arrowsTo(this.focused);
+    const next = direction > 0 ? arrowsFrom(this.events, this.focused) : arrowsTo(this.events, this.focused);
     if (next.length) this.focus(next[0]);
     else
       this.say(
@@ -288,27 +240,12 @@ export class Scene {
       );
   }
 
-  arrowsFrom(i: number): number[] {
-    const { flowSrc, flowDst } = this.events;
-    const found: number[] = [];
-    for (let n = lowerBound(flowSrc, i, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] === i; n++)
-      found.push(flowDst[n]);
-    return found;
-  }
-
-  arrowsTo(i: number): number[] {
-    const { flowSrc, flowDst } = this.events;
-    const found: number[] = [];
-    for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
-    return found;
-  }
-
   // Selection
 
   /** Select what touches the area, as far as it is not filtered out. */
   brush(area: Area | null, done: boolean): void {
     this.area = area;
-    if (done) this.select(area ? this.inside(area) : null);
+    if (done) this.select(area ? inside(this, area) : null);
     this.tell("hover");
   }
 
@@ -327,25 +264,6 @@ export class Scene {
     if (this.selected) this.select(null);
     this.focus(-1);
     this.tell("hover");
-  }
-
-  private inside({ span, lanes }: Area): Uint32Array {
-    const { events } = this;
-    const found: number[] = [];
-    const rowIn = (row: number) => {
-      const lane = events.lanes[events.rowLane[row]];
-      const { offset, rate } = this.axis.line(lane);
-      const from = events.firstEndingAfter(row, (span.from - offset) / rate);
-      const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
-      for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
-    };
-    for (const strip of lanes ? this.rows.between(lanes[0], lanes[1]) : this.rows.strips) {
-      if (strip.kind === "head") continue;
-      for (const lane of strip.node.lanes)
-        for (let row = lane.row; row < lane.row + lane.rows; row++)
-          if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) rowIn(row);
-    }
-    return Uint32Array.from(new Set(found)).sort();
   }
 
   // What is coloured, dimmed and hidden
@@ -432,11 +350,6 @@ function byStart(positions: readonly number[], start: (i: number) => number): Ui
 function withRoom({ from, to }: Span): Span {
   const room = Math.max((to - from) * 0.05, 0.5);
   return { from: from - room, to: to + room };
-}
-
-function touches(strip: Strip, row: number, [from, to]: readonly [number, number]): boolean {
-  const top = strip.top + 2 + row * 18;
-  return top < to && top + 18 > from;
 }
 
 function ancestors(roots: readonly Node[], lane: Lane): string[] {

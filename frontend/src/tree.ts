@@ -3,11 +3,10 @@
 import type { Lane } from "./events";
 import { clean } from "./format";
 
-/** A branch, or with `lane` a leaf. A branch with one child is not made: the child takes its words. */
+/** A branch, or without children a lane. A branch with one child is not made: the child takes its words. */
 export interface Node {
   readonly key: string;
   readonly label: string;
-  /** Words of its own, without those that it shares with the nodes around it. */
   readonly children: readonly Node[];
   readonly lanes: readonly Lane[];
   readonly depth: number;

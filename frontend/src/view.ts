@@ -4,22 +4,24 @@ import { Spoken } from "./access";
 import { Bar, Legend } from "./bar";
 import { copyText, h } from "./dom";
 import { Events } from "./events";
-import { asText, factsOf } from "./facts";
+import { asText } from "./facts";
+import { AXIS, type Frame } from "./frame";
 import { help } from "./help";
 import { fromRuns, toRuns } from "./ids";
 import { type Desk, press } from "./keys";
 import { Texts } from "./label";
+import { Menu } from "./menu";
 import { Minimap } from "./minimap";
 import { Overlay } from "./overlay";
 import { COLOR_BY } from "./paint";
 import { Panel } from "./panel";
-import { AXIS, type Frame, Picture } from "./picture";
+import { Picture } from "./picture";
 import { Pointer, type Tool } from "./pointer";
 import { Scene } from "./scene";
 import { type Saved, save } from "./state";
 import { STYLE } from "./style";
 import { onThemeChange, type Theme, themeOf } from "./theme";
-import type { Strip } from "./tree";
+import { Hint, Tip } from "./tip";
 import type { Wire } from "./wire";
 
 export interface Options {
@@ -34,7 +36,7 @@ export interface Options {
 }
 
 const USUAL_HEIGHT = [110, 560] as const;
-const LEAST_GUTTER = 64;
+const LEAST_GUTTER = 108;
 const MOST_GUTTER = 230;
 const SCROLLBAR = 14;
 const LATER_MS = 200;
@@ -51,12 +53,9 @@ export class View {
   private readonly over = h("canvas", { "aria-hidden": "true" });
   private readonly spacer = h("div");
   private readonly scroll = h("div", { class: "tlt-scroll", "aria-hidden": "true", tabindex: "-1" }, this.spacer);
-  private readonly tip = h("div", { class: "tlt-tip", hidden: true });
-  private readonly hintText = h(
-    "div",
-    { class: "tlt-hint", hidden: true },
-    "Ctrl + wheel zooms; click to activate the wheel and the keys",
-  );
+  private readonly hint = new Hint();
+  private readonly tip: Tip;
+  private readonly menu: Menu;
   private readonly note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
   private readonly picture: Picture;
   private readonly overlay: Overlay;
@@ -70,13 +69,11 @@ export class View {
   private frame: Frame = { width: 0, height: 0, gutter: 0, ratio: 1 };
   private tool: Tool = "select";
   private at: { x: number; y: number } | null = null;
-  private menu: HTMLElement | null = null;
   private helping: HTMLElement | null = null;
   private asked = 0;
   private barAt = 0;
   private stale = { frame: true, map: true };
   private later = 0;
-  private hinting = 0;
   /** While Python's wishes are carried out: they are not told back. */
   private quiet = false;
   private changed = false;
@@ -90,11 +87,22 @@ export class View {
     const scene = new Scene(new Events(wire), wire.header, options.view ?? {});
     this.scene = scene;
     this.texts = new Texts(scene.events);
+    this.tip = new Tip(scene, this.texts);
     this.stage = h(
       "div",
-      { class: "tlt-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-label": `Lanes of ${wire.header.title || "the trace"}; press ? for the keys` },
-      this.base, this.over, this.scroll, this.tip, this.hintText,
-    ); // biome-ignore format: children in one line
+      {
+        class: "tlt-stage",
+        tabindex: "0",
+        role: "application",
+        "aria-roledescription": "timeline",
+        "aria-label": `Lanes of ${wire.header.title || "the trace"}; press ? for the keys`,
+      },
+      this.base,
+      this.over,
+      this.scroll,
+      this.tip.root,
+      this.hint.root,
+    );
     this.spoken = new Spoken(scene, this.texts);
     this.bar = new Bar(
       scene,
@@ -108,9 +116,24 @@ export class View {
       : null;
     this.root = h(
       "div",
-      { class: "tlt", "data-lm-suppress-shortcuts": "true", "data-theme": options.theme ?? "auto", role: "region", "aria-label": `Timeline of ${wire.header.title || "a trace"}` },
-      h("style", {}, STYLE), this.bar.root, losses, this.note, this.map, this.stage, this.legend.root, this.panel.root, this.spoken.live, this.spoken.table,
-    ); // biome-ignore format: children in one line
+      {
+        class: "tlt",
+        "data-lm-suppress-shortcuts": "true",
+        "data-theme": options.theme ?? "auto",
+        role: "region",
+        "aria-label": `Timeline of ${wire.header.title || "a trace"}`,
+      },
+      h("style", {}, STYLE),
+      this.bar.root,
+      losses,
+      this.note,
+      this.map,
+      this.stage,
+      this.legend.root,
+      this.panel.root,
+      this.spoken.live,
+      this.spoken.table,
+    );
     const [least, most] = USUAL_HEIGHT;
     const wanted = options.height ?? Math.min(Math.max(scene.rows.height + AXIS + 1, least), most);
     this.stage.style.height = `${wanted}px`;
@@ -118,14 +141,20 @@ export class View {
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
+    this.menu = new Menu(this.stage, scene, () => this.stage.focus());
     this.minimap = new Minimap(this.map, scene, () => this.ask());
-    new Pointer(this.stage, scene, {
-      frame: () => this.frame,
-      tool: () => this.tool,
-      moved: (x, y) => this.pointed(x, y),
-      hint: () => this.hint(),
-      menu: (strip, x, y) => this.openMenu(strip, x, y),
-    }, signal); // biome-ignore format: one object
+    new Pointer(
+      this.stage,
+      scene,
+      {
+        frame: () => this.frame,
+        tool: () => this.tool,
+        moved: (x, y) => this.pointed(x, y),
+        hint: () => this.hint.show(),
+        menu: (strip, x, y) => this.menu.open(strip, x, y),
+      },
+      signal,
+    );
     this.minimap.listen(() => this.frame.gutter, signal);
     this.listen(signal);
     this.retheme();
@@ -161,9 +190,13 @@ export class View {
       this.note.hidden = !scene.message;
     });
     stage.addEventListener("keydown", (event) => this.key(event), { signal });
-    stage.addEventListener("pointerdown", (event) => {
-      if (!this.menu?.contains(event.target as Node)) this.closeMenu();
-    }, { signal }); // biome-ignore format: short
+    stage.addEventListener(
+      "pointerdown",
+      (event) => {
+        if (!this.menu.holds(event.target as Node)) this.menu.close();
+      },
+      { signal },
+    );
     // The scrollbar's own answer to being set must not undo what came after.
     const scrolled = () => {
       if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
@@ -185,7 +218,7 @@ export class View {
     this.ending.abort();
     cancelAnimationFrame(this.asked);
     clearTimeout(this.later);
-    clearTimeout(this.hinting);
+    this.hint.close();
     this.root.remove();
   }
 
@@ -223,7 +256,7 @@ export class View {
     if (this.stale.frame) this.drawFrame(clientWidth, clientHeight);
     const drawn = performance.now();
     this.overlay.draw(this.frame, this.theme, this.at?.x ?? null);
-    this.showTip();
+    this.tip.show(this.at, this.frame);
     const done = performance.now();
     if (this.stale.frame) Object.assign(this.spent, { frame: done - began, looked: this.picture.looked });
     this.spent.overlay = done - drawn;
@@ -268,35 +301,6 @@ export class View {
   private pointed(x: number | null, y: number): void {
     this.at = x === null ? null : { x, y };
     this.ask();
-  }
-
-  private showTip(): void {
-    const { scene, tip, at } = this;
-    const i = scene.hovered;
-    tip.hidden = i < 0 || !at;
-    if (i < 0 || !at) return;
-    if (tip.dataset.event !== String(i)) {
-      tip.dataset.event = String(i);
-      tip.replaceChildren(
-        h("b", { dir: "auto" }, this.texts.name(i)),
-        ...factsOf(i, scene.events, this.texts, scene.header.ns).map(({ key, value }) =>
-          h("div", {}, `${key} `, h("span", { dir: "auto" }, value)),
-        ),
-      );
-    }
-    const [w, hgt] = [tip.offsetWidth, tip.offsetHeight];
-    const { width, height } = this.frame;
-    const left = at.x + 14 + w > width ? Math.max(at.x - 14 - w, 2) : at.x + 14;
-    const top = at.y + 16 + hgt > height ? Math.max(Math.min(at.y - 12 - hgt, height - hgt), 2) : at.y + 16;
-    tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
-  }
-
-  private hint(): void {
-    this.hintText.hidden = false;
-    clearTimeout(this.hinting);
-    this.hinting = window.setTimeout(() => {
-      this.hintText.hidden = true;
-    }, 1400);
   }
 
   // Hands
@@ -346,49 +350,6 @@ export class View {
     });
     this.root.append(this.helping);
     this.helping.focus();
-  }
-
-  private openMenu(strip: Strip, x: number, y: number): void {
-    this.closeMenu();
-    const { scene } = this;
-    const { key } = strip.node;
-    const { pinned, collapsed } = scene.state.lanes;
-    const entries: [string, () => void][] = [
-      [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
-      ["Hide", () => scene.toggle("hidden", key)],
-      ["Move up", () => scene.move(key, -1)],
-      ["Move down", () => scene.move(key, 1)],
-    ];
-    if (strip.kind !== "lane")
-      entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
-    if (scene.rows.hiddenCount)
-      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: new Set() })]);
-    const items = entries.map(([text, act]) => {
-      const item = h("button", { type: "button", role: "menuitem" }, text);
-      item.addEventListener("click", () => {
-        this.closeMenu();
-        this.stage.focus();
-        act();
-      });
-      return item;
-    });
-    this.menu = h("div", { class: "tlt-menu", role: "menu" }, ...items);
-    this.menu.style.left = `${x}px`;
-    this.menu.style.top = `${Math.max(Math.min(y, this.frame.height - items.length * 25 - 10), 0)}px`;
-    this.menu.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Escape") {
-        this.closeMenu();
-        this.stage.focus();
-      }
-    });
-    this.stage.append(this.menu);
-    items[0].focus();
-  }
-
-  private closeMenu(): void {
-    this.menu?.remove();
-    this.menu = null;
   }
 
   private actions(signal: AbortSignal): HTMLElement[] {

@@ -22,18 +22,19 @@ const PALETTE = Array.from({ length: 24 }, (_, i) => `#${(i * 10 + 16).toString(
 export function wireOf(made: readonly Made[], flows: readonly (readonly [number, number])[] = [], origin = "0"): Wire {
   const key = (event: Made) => `${event.cta ?? 0}|${event.thread ?? 0}|${event.lane ?? "main"}`;
   const lanes = [...new Set(made.map(key))].sort();
+  const number = new Map(lanes.map((lane, n) => [lane, n]));
   const order = made
     .map((_, i) => i)
     .sort((i, j) => {
       const [a, b] = [made[i], made[j]];
-      return (
-        lanes.indexOf(key(a)) - lanes.indexOf(key(b)) || a.start - b.start || (b.duration ?? 0) - (a.duration ?? 0)
-      );
+      return number.get(key(a))! - number.get(key(b))! || a.start - b.start || (b.duration ?? 0) - (a.duration ?? 0);
     });
   const events = order.map((i) => made[i]);
   const names = [...new Set(made.map((event) => event.name ?? "a"))];
   const laneNames = [...new Set(made.map((event) => event.lane ?? "main"))];
-  const first = lanes.map((lane) => events.find((event) => key(event) === lane)!);
+  const ofLane = new Map<string, Made[]>(lanes.map((lane) => [lane, []]));
+  for (const event of events) ofLane.get(key(event))!.push(event);
+  const first = lanes.map((lane) => ofLane.get(lane)![0]);
   const columns: Record<string, number[]> = {
     gap: events.map((event, i) => (i > 0 && key(events[i - 1]) === key(event) ? event.start - events[i - 1].start : 0)),
     duration: events.map((event) => event.duration ?? 0),
@@ -50,7 +51,7 @@ export function wireOf(made: readonly Made[], flows: readonly (readonly [number,
     site_name: names.map((_, i) => i),
     site_source: names.map(() => 0),
     lane_first: first.map((event) => event.start),
-    lane_count: lanes.map((lane) => events.filter((event) => key(event) === lane).length),
+    lane_count: lanes.map((lane) => ofLane.get(lane)!.length),
     lane_cta: first.map((event) => event.cta ?? 0),
     lane_block_x: first.map((event) => event.cta ?? 0),
     lane_block_y: first.map(() => 0),
@@ -67,16 +68,29 @@ export function wireOf(made: readonly Made[], flows: readonly (readonly [number,
   const specs: ColumnSpec[] = [];
   const bytes: number[] = [];
   for (const [name, values] of Object.entries(columns)) {
-    const least = Math.min(0, ...values);
+    const least = values.reduce((a, b) => Math.min(a, b), 0);
     specs.push({ name, code: "int", width: 4, least: String(least), length: values.length });
     for (let plane = 0; plane < 4; plane++)
       for (const value of values) bytes.push(Math.floor((value - least) / 256 ** plane) % 256);
   }
   const header: Header = {
-    version: 1, title: "made", badge: "", simulated: "", losses: "", events: made.length, origin, ns: false,
-    palette: PALETTE, names, name_color: names.map((_, i) => i), sources: ["k.py:1"], groups: ["default"], roles: [""],
-    lane_names: laneNames, columns: specs,
-  }; // biome-ignore format: a table
+    version: 1,
+    title: "made",
+    badge: "",
+    simulated: "",
+    losses: "",
+    events: made.length,
+    origin,
+    ns: false,
+    palette: PALETTE,
+    names,
+    name_color: names.map((_, i) => i),
+    sources: ["k.py:1"],
+    groups: ["default"],
+    roles: [""],
+    lane_names: laneNames,
+    columns: specs,
+  };
   return new Wire(header, Uint8Array.from(bytes));
 }
 

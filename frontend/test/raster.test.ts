@@ -108,6 +108,18 @@ test("a frame looks at few events, however many there are", () => {
   }
 });
 
+test("what ended before the view begins is not at its edge", () => {
+  const events = eventsOf([
+    { start: 97, instant: true },
+    { start: 110, duration: 4 },
+  ]);
+  for (let i = 0; i < events.count; i++) events.code[i] = 0;
+  assert.deepEqual(new Set(line(events, 0, 97.6, 10, 100).pixels), new Set([-1]));
+  assert.deepEqual(new Set(line(events, 0, 114.2, 10, 100).pixels), new Set([-1]));
+  assert.equal(line(events, 0, 97, 10, 100).pixels[0], 0);
+  assert.equal(line(events, 0, 113.9, 10, 100).pixels[0], 0);
+});
+
 test("a filtered event is not painted and not hit", () => {
   const events = prepared(1, 1, 1);
   events.code[0] = 255;

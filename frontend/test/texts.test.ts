@@ -9,11 +9,20 @@ import { eventsOf } from "./build";
 
 test("payloads are exact, a float in the digits of 32 bits", () => {
   const cases: [number, boolean, string][] = [
-    [3, false, "3"], [-2147483648, false, "-2147483648"], [2147483647, true, "2147483647"],
-    [Math.fround(0.1), true, "0.1"], [0.1, true, "0.1"], [Number.NaN, true, "nan"], [Number.POSITIVE_INFINITY, true, "inf"],
-    [Number.NEGATIVE_INFINITY, true, "-inf"], [2.5, true, "2.5"], [Math.fround(1e-7), true, "1e-07"], [-0, true, "0"],
-    [Math.fround(3.4028234663852886e38), true, "3.4028235e+38"], [Math.fround(1.17549435e-38), true, "1.1754944e-38"],
-  ]; // biome-ignore format: a table
+    [3, false, "3"],
+    [-2147483648, false, "-2147483648"],
+    [2147483647, true, "2147483647"],
+    [Math.fround(0.1), true, "0.1"],
+    [0.1, true, "0.1"],
+    [Number.NaN, true, "nan"],
+    [Number.POSITIVE_INFINITY, true, "inf"],
+    [Number.NEGATIVE_INFINITY, true, "-inf"],
+    [2.5, true, "2.5"],
+    [Math.fround(1e-7), true, "1e-07"],
+    [-0, true, "0"],
+    [Math.fround(3.4028234663852886e38), true, "3.4028235e+38"],
+    [Math.fround(1.17549435e-38), true, "1.1754944e-38"],
+  ];
   for (const [value, float, text] of cases) assert.equal(payloadValue(value, float), text);
   assert.equal(payloadValue(undefined, true), "");
   assert.equal(payloadValue(9007199254740993n, false), "9007199254740993");
@@ -79,9 +88,12 @@ test("the payload stays on the bar when the name no longer fits", () => {
 
 test("the table of a selection is that of pandas", () => {
   const events = eventsOf([
-    { name: "a", start: 0, duration: 10 }, { name: "a", start: 20, duration: 20 }, { name: "a", start: 50, duration: 60 },
-    { name: "b", start: 200, duration: 10 }, { name: "c", start: 300, instant: true },
-  ]); // biome-ignore format: a table
+    { name: "a", start: 0, duration: 10 },
+    { name: "a", start: 20, duration: 20 },
+    { name: "a", start: 50, duration: 60 },
+    { name: "b", start: 200, duration: 10 },
+    { name: "c", start: 300, instant: true },
+  ]);
   const [a, b, c] = statistics(events, [0, 1, 2, 3, 4]);
   assert.deepEqual(
     { ...a, share: undefined },

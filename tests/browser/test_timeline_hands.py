@@ -442,6 +442,15 @@ def test_what_is_hidden_is_shown_again_from_the_menu(tab: Tab) -> None:
     assert labels(tab) == before
 
 
+def test_hidden_lanes_are_counted_where_they_are_shown_again(tab: Tab) -> None:
+    before = labels(tab)
+    tab.page.mouse.click(*tab.at(0))
+    tab.press("x")
+    tab.page.get_by_role("button", name="show 1 hidden").click()
+    assert labels(tab) == before
+    assert tab.page.get_by_role("button", name="hidden").count() == 0
+
+
 def test_a_label_is_dragged_past_its_neighbour(tab: Tab) -> None:
     before = labels(tab)
     x, y = label(tab, "SM 0 · CTA 0")

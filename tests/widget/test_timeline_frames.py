@@ -48,6 +48,17 @@ def test_a_column_that_is_not_text_is_named(column: str) -> None:
         frames(plain(**{column: [1, 2]}))
 
 
+@pytest.mark.parametrize("column", ["payload", "payload_end", "start_ns", "truncated"])
+def test_a_column_that_is_not_of_numbers_is_named(column: str) -> None:
+    with pytest.raises(ValueError, match=rf"column {column} is .*, and must be numbers: pd.to_numeric"):
+        frames(plain(**{column: ["x", "y"]}))
+
+
+def test_row_labels_that_are_not_unique_are_said() -> None:
+    with pytest.raises(ValueError, match=r"a row label more than once.*reset_index\(\)"):
+        frames(pd.concat([plain(), plain()]))
+
+
 def test_a_missing_value_is_said_with_its_row() -> None:
     with pytest.raises(ValueError, match="column name has no value in row 1"):
         frames(plain(name=["a", None]))

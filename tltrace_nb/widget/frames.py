@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TEXT = ("name", "lane", "kind", "group", "role", "source")
 WHOLE = ("cta", "thread", "start", "end", "block_x", "block_y", "block_z", "sm")
+NUMBERS = ("payload", "payload_end", "start_ns", "duration_ns", "truncated")
 NEEDED = ("name", "lane", "cta", "thread", "start", "end")
 """Columns that a frame must have; for the others there are the values in ``_ASSUMED``."""
 _ASSUMED: Mapping[str, Any] = {
@@ -97,7 +98,11 @@ def _events(frame: pd.DataFrame) -> pd.DataFrame:
             f"the frame lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}: a timeline needs "
             f"{', '.join(NEEDED)}, as trace.events has them"
         )
-    for column in (*WHOLE, *TEXT):
+    if not frame.index.is_unique:
+        raise ValueError(
+            "the frame has a row label more than once, and a selection must tell rows apart: reset_index()"
+        )
+    for column in (*WHOLE, *TEXT, *NUMBERS):
         if column in frame:
             _check(frame[column], column)
     late = (frame["end"] < frame["start"]).to_numpy(dtype=bool)
@@ -120,6 +125,11 @@ def _check(values: pd.Series[Any], column: str) -> None:
             unit = ", cycles" if column in {"start", "end"} else ""
             raise ValueError(
                 f"column {column} is {values.dtype}, and must be integers{unit}: frame[{column!r}].astype('int64')"
+            )
+    elif column in NUMBERS:
+        if not pd.api.types.is_numeric_dtype(values.dtype) and not values.isna().all():
+            raise ValueError(
+                f"column {column} is {values.dtype}, and must be numbers: pd.to_numeric(frame[{column!r}])"
             )
     elif not _is_text(values):
         raise ValueError(f"column {column} is {values.dtype}, and must be text: frame[{column!r}].astype('str')")

@@ -21,6 +21,8 @@ CTA they are ``ns_offset + ns_rate * cycles``, and where that does not hold ther
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -57,6 +59,12 @@ class Wire:
     header: str
     columns: bytes
     aligned: bool
+
+    def script(self) -> str:
+        """JavaScript of what ``mount`` of ``static/timeline.js`` takes, fit for a script element of a page."""
+        packed = base64.b64encode(gzip.compress(self.columns, 9, mtime=0)).decode()
+        header = self.header.replace("<", "\\u003c")  # a name may say </script> or <!--
+        return f'{{header: {header}, columns: "{packed}"}}'
 
 
 class _Columns:

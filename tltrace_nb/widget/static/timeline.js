@@ -25,6 +25,11 @@ async function copyText(text, near) {
   focused?.focus();
   if (!done) throw new Error("not allowed");
 }
+function context2d(canvas) {
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser cannot draw on a canvas");
+  return context;
+}
 
 // src/stack.ts
 var MOST_ROWS = 48;
@@ -83,49 +88,49 @@ var Wire = class {
   }
 };
 function decode(spec, bytes) {
-  const { code, width, length: length2 } = spec;
+  const { code, width, length } = spec;
   if (code === "f32") {
-    const bits = new Uint32Array(length2);
+    const bits = new Uint32Array(length);
     addPlanes(bits, bytes, width);
     return Float64Array.from(new Float32Array(bits.buffer));
   }
   if (code === "f64") {
-    const bits = new BigInt64Array(length2);
+    const bits = new BigInt64Array(length);
     addBigPlanes(bits, bytes, width);
     return new Float64Array(bits.buffer);
   }
   const least = Number(spec.least);
   const most = least + 256 ** width - 1;
   if (width > 6 || least <= -EXACT || most >= EXACT) {
-    const wide = new BigInt64Array(length2).fill(BigInt(spec.least));
+    const wide = new BigInt64Array(length).fill(BigInt(spec.least));
     addBigPlanes(wide, bytes, width);
     return wide;
   }
-  const values = numbersFor(least, most, length2);
+  const values = numbersFor(least, most, length);
   if (least !== 0) values.fill(least);
   addPlanes(values, bytes, width);
   return values;
 }
-function numbersFor(least, most, length2) {
-  if (least >= 0 && most < 2 ** 8) return new Uint8Array(length2);
-  if (least >= 0 && most < 2 ** 16) return new Uint16Array(length2);
-  if (least >= 0 && most < 2 ** 32) return new Uint32Array(length2);
-  if (least >= -(2 ** 31) && most < 2 ** 31) return new Int32Array(length2);
-  return new Float64Array(length2);
+function numbersFor(least, most, length) {
+  if (least >= 0 && most < 2 ** 8) return new Uint8Array(length);
+  if (least >= 0 && most < 2 ** 16) return new Uint16Array(length);
+  if (least >= 0 && most < 2 ** 32) return new Uint32Array(length);
+  if (least >= -(2 ** 31) && most < 2 ** 31) return new Int32Array(length);
+  return new Float64Array(length);
 }
 function addPlanes(values, bytes, width) {
-  const length2 = values.length;
+  const length = values.length;
   for (let plane = 0, scale2 = 1; plane < width; plane++, scale2 *= 256) {
-    const from = plane * length2;
-    for (let i = 0; i < length2; i++) values[i] += bytes[from + i] * scale2;
+    const from = plane * length;
+    for (let i = 0; i < length; i++) values[i] += bytes[from + i] * scale2;
   }
 }
 function addBigPlanes(values, bytes, width) {
-  const length2 = values.length;
+  const length = values.length;
   const words = new Uint8Array(new ArrayBuffer(8));
   const word = new DataView(words.buffer);
-  for (let i = 0; i < length2; i++) {
-    for (let plane = 0; plane < width; plane++) words[plane] = bytes[plane * length2 + i];
+  for (let i = 0; i < length; i++) {
+    for (let plane = 0; plane < width; plane++) words[plane] = bytes[plane * length + i];
     values[i] += word.getBigInt64(0, true);
   }
 }
@@ -232,7 +237,6 @@ var Events = class {
   end(i) {
     return this.start[i] + this.duration[i];
   }
-  /** The end as far as drawing goes: an event of no duration takes a cycle. */
   name(i) {
     return this.names[this.siteName[this.site[i]]];
   }
@@ -261,13 +265,13 @@ var Events = class {
   laneOf(i) {
     return this.lanes[this.rowLane[this.rowOf(i)]];
   }
-  /** The first event of row `row` that ends after `cycle`, or the row's end. */
-  firstEndingAfter(row, cycle) {
+  /** The first event of row `row` that ends at `cycle` or later; the row's end where none does. */
+  firstEndingFrom(row, cycle) {
     const from = this.rowStart[row];
     const to = this.rowStart[row + 1];
     let i = upperBound(this.start, cycle, from, to);
     let back = this.rowStart[row + 1] - from > 0 && this.isCrowded(row) ? 64 : 1;
-    while (i > from && back-- > 0 && this.start[i - 1] + Math.max(this.duration[i - 1], 1) > cycle) i--;
+    while (i > from && back-- > 0 && this.start[i - 1] + this.duration[i - 1] >= cycle) i--;
     return i;
   }
   isCrowded(row) {
@@ -483,9 +487,6 @@ function sentence(i, events, texts, ns) {
 function asText(i, events, texts, ns) {
   return [texts.name(i), ...factsOf(i, events, texts, ns).map(({ key, value }) => `${key}	${value}`)].join("\n");
 }
-function length(value, axis) {
-  return duration(value, axis.unit);
-}
 
 // src/access.ts
 var MOST_ROWS2 = 50;
@@ -532,7 +533,7 @@ function eventsInView(scene, most) {
     for (const lane of strip.node.lanes)
       for (let row = lane.row; row < lane.row + lane.rows; row++) {
         const { offset, rate } = axis.line(lane);
-        const from = events.firstEndingAfter(row, (span.from - offset) / rate);
+        const from = events.firstEndingFrom(row, (span.from - offset) / rate);
         const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
         for (let i = from; i < to; i++) {
           if (events.code[i] === HIDDEN) continue;
@@ -698,7 +699,7 @@ var Raster = class {
     const { events } = this;
     const { cycle, scale: scale2, width } = view;
     const last = cycle + width / scale2;
-    const from = events.firstEndingAfter(row, cycle);
+    const from = events.firstEndingFrom(row, cycle);
     const to = lowerBound(events.start, last, from, events.rowStart[row + 1]);
     const most = 2 * width;
     let looked = to - from;
@@ -706,16 +707,16 @@ var Raster = class {
       const code = events.code[i];
       if (code === HIDDEN) return;
       const x = (events.start[i] - cycle) * scale2;
-      const length2 = events.duration[i] * scale2;
-      if (length2 < 1) {
-        if (length2 === 0 && looked <= most) notes.point(i, Math.floor(x));
+      const length = events.duration[i] * scale2;
+      if (length < 1) {
+        if (length === 0 && looked <= most) notes.point(i, Math.floor(x));
         this.gather(Math.max(Math.floor(x), 0), code, Math.max(events.duration[i], 1), inks, scale2, width);
         return;
       }
       const a = Math.round(x);
-      const b = Math.max(Math.round(x + length2), a + 1);
+      const b = Math.max(Math.round(x + length), a + 1);
       line.fill(inks.body[code], Math.max(a, 0), Math.min(b, width));
-      if (a >= 0 && a < width && length2 >= 3) line[a] = inks.edge[code];
+      if (a >= 0 && a < width && length >= 3) line[a] = inks.edge[code];
       if (b - a >= notes.least) notes.bar(i, a, b);
     };
     if (looked <= most || scale2 >= 1) {
@@ -1052,6 +1053,7 @@ var Bar = class {
       h("span", { class: "tlt-grow" }),
       h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
       this.found,
+      this.hidden,
       this.colors,
       scene.events.flowSrc.length ? this.arrows : null,
       scene.units.length > 1 ? this.unit : null,
@@ -1077,6 +1079,7 @@ var Bar = class {
       on(element, "click", () => to.use(TOOLS[n][0]));
     });
     on(this.folded, "click", () => scene.fold(scene.state.lanes.collapsed.size === 0));
+    on(this.hidden, "click", () => scene.arrange({ hidden: /* @__PURE__ */ new Set() }));
     on(all, "click", () => scene.showAll());
     on(help2, "click", () => to.help());
     this.show();
@@ -1100,6 +1103,7 @@ var Bar = class {
   unit;
   tools;
   folded = button("Fold", "collapse or open all groups");
+  hidden = button("", "show the hidden lanes again");
   searchKey(event) {
     event.stopPropagation();
     if (event.key === "Enter") this.scene.nextMatch(event.shiftKey ? -1 : 1);
@@ -1121,6 +1125,9 @@ var Bar = class {
       press(this.tools[n], tool === this.to.tool());
     });
     this.folded.textContent = state.lanes.collapsed.size ? "Unfold" : "Fold";
+    const hidden = this.scene.rows.hiddenCount;
+    this.hidden.hidden = hidden === 0;
+    this.hidden.textContent = `show ${number(hidden)} hidden`;
     const at = matches?.indexOf(this.scene.focused) ?? -1;
     this.found.textContent = matches ? at >= 0 ? `${number(at + 1)} of ${number(matches.length)}` : `${number(matches.length)} found` : "";
     this.found.hidden = !matches;
@@ -1199,7 +1206,7 @@ var Legend = class {
   }
 };
 function button(text, title) {
-  return h("button", { type: "button", title, "aria-label": text.length < 2 && title }, text);
+  return h("button", { type: "button", title, "aria-label": text.length === 1 && title }, text);
 }
 function press(element, pressed) {
   element.setAttribute("aria-pressed", String(pressed));
@@ -1212,302 +1219,6 @@ function choice(label, options, value) {
   );
   select.value = value;
   return select;
-}
-
-// src/keys.ts
-var PAGE = 0.8;
-function laneKey(scene) {
-  if (scene.focused < 0) {
-    scene.say("focus an event first");
-    return "";
-  }
-  const lane = scene.events.laneOf(scene.focused);
-  const strips = [...scene.rows.pinned, ...scene.rows.strips];
-  return strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane))?.node.key ?? "";
-}
-var onLane = (act) => (scene) => {
-  const key = laneKey(scene);
-  if (key) act(scene, key);
-};
-var BINDINGS = [
-  { keys: ["w", "W", "+", "="], shown: "W", does: "zoom in", run: (scene) => scene.zoom(0.7) },
-  { keys: ["s", "S", "-"], shown: "S", does: "zoom out", run: (scene) => scene.zoom(1 / 0.7) },
-  { keys: ["a", "A"], shown: "A", does: "move left", run: (scene) => scene.pan(-0.15) },
-  { keys: ["d", "D"], shown: "D", does: "move right", run: (scene) => scene.pan(0.15) },
-  { keys: ["f", "F"], shown: "F", does: "fit the selection", run: (scene) => scene.showSelection() },
-  { keys: ["0"], shown: "0", does: "fit everything (or double-click)", run: (scene) => scene.showAll() },
-  { keys: [".", "ArrowRight"], shown: ". →", does: "next event on the lane", run: (scene) => scene.step(1) },
-  { keys: [",", "ArrowLeft"], shown: ", ←", does: "previous event on the lane", run: (scene) => scene.step(-1) },
-  { keys: ["ArrowDown"], shown: "↓", does: "lane below", run: (scene) => scene.stepLane(1) },
-  { keys: ["ArrowUp"], shown: "↑", does: "lane above", run: (scene) => scene.stepLane(-1) },
-  { keys: ["PageDown"], shown: "Page ↓", does: "lanes further down", run: (scene) => scene.scrollTo(scene.state.scroll + PAGE * scene.viewHeight) },
-  { keys: ["PageUp"], shown: "Page ↑", does: "lanes further up", run: (scene) => scene.scrollTo(scene.state.scroll - PAGE * scene.viewHeight) },
-  { keys: ["]"], shown: "]", does: "along an arrow", run: (scene) => scene.jump(1) },
-  { keys: ["["], shown: "[", does: "back along an arrow", run: (scene) => scene.jump(-1) },
-  { keys: ["e", "E"], shown: "E", does: "arrows: all, of the hovered event, none", run: (scene) => scene.nextArrows() },
-  { keys: ["/"], shown: "/", does: "search", run: (_, desk) => desk.search() },
-  { keys: ["n"], shown: "N", does: "next match", run: (scene) => scene.nextMatch(1) },
-  { keys: ["N"], shown: "Shift N", does: "previous match", run: (scene) => scene.nextMatch(-1) },
-  { keys: ["v", "V"], shown: "V", does: "drag selects", run: (_, desk) => desk.use("select") },
-  { keys: ["h", "H"], shown: "H", does: "drag moves", run: (_, desk) => desk.use("pan") },
-  { keys: ["m", "M"], shown: "M", does: "drag measures", run: (_, desk) => desk.use("measure") },
-  { keys: ["c", "C"], shown: "C", does: "colour by name, payload, duration, lane", run: (_, desk) => desk.nextColor() },
-  { keys: ["u", "U"], shown: "U", does: "cycles or ns", run: (scene) => scene.set({ unit: scene.units[(scene.units.indexOf(scene.state.unit) + 1) % scene.units.length] }) },
-  { keys: ["p", "P"], shown: "P", does: "pin the lane", run: onLane((scene, key) => scene.toggle("pinned", key)) },
-  { keys: ["x", "X"], shown: "X", does: "hide the lane", run: onLane((scene, key) => scene.toggle("hidden", key)) },
-  { keys: ["{"], shown: "{", does: "move the lane up", run: onLane((scene, key) => scene.move(key, -1)) },
-  { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
-  { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
-  { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
-  { keys: ["Escape"], shown: "Esc", does: "clear the selection, then leave the view", run: (_, desk) => desk.leave() }
-];
-var MOUSE = [
-  ["drag", "select an area (or move, or measure)"],
-  ["drag on the time axis", "select that time on all lanes"],
-  ["Shift drag", "move"],
-  ["Ctrl wheel", "zoom; plain wheel too, once the view was clicked"],
-  ["Shift wheel", "move"],
-  ["wheel on the labels", "scroll the lanes, once the view was clicked"],
-  ["double click", "fit everything"],
-  ["right click on a label", "pin, hide, collapse, reorder"],
-  ["two fingers", "zoom and move"]
-];
-function press2(event, scene, desk) {
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && scene.focused + (scene.selected?.length ?? 0) >= 0) {
-    desk.copy();
-    return true;
-  }
-  if (event.ctrlKey || event.metaKey || event.altKey) return false;
-  const binding = BINDINGS.find(({ keys }) => keys.includes(event.key));
-  binding?.run(scene, desk, event.key);
-  return binding !== void 0;
-}
-
-// src/help.ts
-function help(close) {
-  const shut = h("button", { type: "button" }, "Close");
-  shut.addEventListener("click", close, { once: true });
-  const line = (keys, does) => h("div", {}, h("span", {}, ...keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "])), h("span", {}, does));
-  const plain = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
-  return h(
-    "div",
-    { class: "tlt-help", role: "dialog", "aria-label": "Keys and mouse", tabindex: "-1" },
-    h("b", {}, "Keys, while the lanes have the focus "),
-    shut,
-    h("div", { class: "tlt-keys" }, ...BINDINGS.map(({ shown, does }) => line(shown, does))),
-    h("b", {}, "Mouse and fingers"),
-    h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain(what, does))),
-    h("b", {}, "Search"),
-    h("div", {}, HELP)
-  );
-}
-
-// src/ids.ts
-var MOST_RUNS = 1e6;
-function toRuns(ids) {
-  const sorted = ids.slice().sort();
-  const runs = [];
-  for (let i = 0; i < sorted.length; i++) {
-    if (i > 0 && sorted[i] === sorted[i - 1] + 1) runs[runs.length - 1]++;
-    else runs.push(sorted[i], 1);
-  }
-  if (runs.length > 2 * MOST_RUNS) throw new Error("this selection is too scattered to hand over: select it in Python");
-  return Uint32Array.from(runs);
-}
-function fromRuns(bytes) {
-  const runs = new Uint32Array(bytes.slice().buffer);
-  let count2 = 0;
-  for (let n = 1; n < runs.length; n += 2) count2 += runs[n];
-  const ids = new Uint32Array(count2);
-  for (let n = 0, at = 0; n < runs.length; n += 2) for (let k = 0; k < runs[n + 1]; k++) ids[at++] = runs[n] + k;
-  return ids;
-}
-
-// src/label.ts
-var MEASURED = 2e4;
-var NAME_CHARS = 120;
-var Texts = class {
-  constructor(events) {
-    this.events = events;
-    this.float = events.payload instanceof Float64Array;
-  }
-  events;
-  names = [];
-  float;
-  name(i) {
-    const code = this.events.nameCode(i);
-    this.names[code] ??= clean(this.events.names[code], NAME_CHARS);
-    return this.names[code];
-  }
-  payload(i) {
-    return payloadText(this.begin(i), this.end(i));
-  }
-  begin(i) {
-    return payloadValue(this.events.payloadOf(i), this.float);
-  }
-  end(i) {
-    return payloadValue(this.events.payloadEndOf(i), this.float);
-  }
-};
-var Ruler = class {
-  constructor(context) {
-    this.context = context;
-  }
-  context;
-  fonts = /* @__PURE__ */ new Map();
-  known = /* @__PURE__ */ new Map();
-  use(font) {
-    this.known = this.fonts.get(font) ?? /* @__PURE__ */ new Map();
-    this.fonts.set(font, this.known);
-    this.context.font = font;
-  }
-  width(text) {
-    let width = this.known.get(text);
-    if (width === void 0) {
-      if (this.known.size > MEASURED) this.known.clear();
-      width = this.context.measureText(text).width;
-      this.known.set(text, width);
-    }
-    return width;
-  }
-  /** `text`, or as much of it as is at most `room` wide with an ellipsis; empty where not even a letter fits. */
-  elide(text, room) {
-    if (this.width(text) <= room) return text;
-    const letters = Array.from(text);
-    let low = 0;
-    let high = letters.length - 1;
-    while (low < high) {
-      const middle = low + high + 1 >>> 1;
-      if (this.context.measureText(`${letters.slice(0, middle).join("")}…`).width <= room) low = middle;
-      else high = middle - 1;
-    }
-    return low > 0 ? `${letters.slice(0, low).join("")}…` : "";
-  }
-};
-function fitted(name2, payload, room, gap, ruler) {
-  if (!payload) {
-    const text2 = ruler.elide(name2, room);
-    return text2 ? { name: text2, payload: "", at: 0 } : null;
-  }
-  const own = ruler.width(payload);
-  if (own > room) {
-    const text2 = ruler.elide(name2, room);
-    return text2 && text2.length > 2 ? { name: text2, payload: "", at: 0 } : null;
-  }
-  const text = ruler.elide(name2, room - own - gap);
-  if (text.length > 2 || text === name2) return { name: text, payload, at: ruler.width(text) + gap };
-  return { name: "", payload, at: 0 };
-}
-
-// src/arrow.ts
-function arrow(context, from, to, ratio) {
-  const bend = Math.min(Math.max(Math.abs(to.x - from.x) / 2, 8 * ratio), 50 * ratio);
-  const head = 5 * ratio;
-  context.lineWidth = 1.25 * ratio;
-  context.beginPath();
-  context.moveTo(from.x, from.y);
-  context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - head * 0.6, to.y);
-  context.stroke();
-  context.beginPath();
-  context.moveTo(to.x, to.y);
-  context.lineTo(to.x - head, to.y - head * 0.6);
-  context.lineTo(to.x - head, to.y + head * 0.6);
-  context.closePath();
-  context.fill();
-}
-
-// src/axis.ts
-var SAME = { offset: 0, rate: 1 };
-var LEAST = 8;
-var FAR = 2 ** 40;
-var Axis = class {
-  constructor(events, unit) {
-    this.events = events;
-    this.unit = unit;
-    if (unit === "cycles") {
-      this.origin = events.origin;
-      this.whole = { from: 0, to: events.cycles };
-    } else {
-      const { from, to } = extentNs(events);
-      const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
-      this.origin = BigInt(base);
-      this.whole = { from: from - base, to: to - base };
-    }
-  }
-  events;
-  unit;
-  whole;
-  /** What stands before the axis's own zero, for labels. */
-  origin;
-  line(lane) {
-    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
-  }
-  startOf(i) {
-    const { offset, rate } = this.line(this.events.laneOf(i));
-    return offset + rate * this.events.start[i];
-  }
-  endOf(i) {
-    const { offset, rate } = this.line(this.events.laneOf(i));
-    return offset + rate * this.events.end(i);
-  }
-  /** All events, with a little room on both sides. */
-  get all() {
-    const { from, to } = this.whole;
-    const room = Math.max((to - from) * 0.01, 0.5);
-    return { from: from - room, to: to + room };
-  }
-  /** `span` with a width that makes sense, and no further from the events than its own width. */
-  fit(span) {
-    const all = this.all;
-    const most = (all.to - all.from) * 1.2;
-    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST, most)), most);
-    const middle = (span.from + span.to) / 2;
-    let from = width === span.to - span.from ? span.from : middle - width / 2;
-    from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
-    return { from, to: from + width };
-  }
-  /** `span` made `factor` times as wide, with the point at `share` of it staying where it is. */
-  zoom(span, factor, share) {
-    const width = span.to - span.from;
-    const most = (this.all.to - this.all.from) * 1.2;
-    const next = Math.min(Math.max(width * factor, Math.min(LEAST, most)), most);
-    const from = span.from + share * (width - next);
-    return this.fit({ from, to: from + next });
-  }
-  /** A time of the axis as text, with the digits that a step of `step` needs. */
-  label(value, step2) {
-    if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
-    const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-    const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
-    return `${number((Number(this.origin) + value) / size, digits)} ${name2}`;
-  }
-};
-function extentNs(events) {
-  let from = Number.POSITIVE_INFINITY;
-  let to = Number.NEGATIVE_INFINITY;
-  for (let row = 0; row < events.rowLane.length; row++) {
-    const first = events.rowStart[row];
-    const end = events.rowStart[row + 1];
-    if (first === end) continue;
-    const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
-    from = Math.min(from, nsOffset + nsRate * events.start[first]);
-    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
-  }
-  return from <= to ? { from, to } : { from: 0, to: 1 };
-}
-function tickStep(span, most, whole) {
-  const rough = (span.to - span.from) / Math.max(most, 1);
-  const size = 10 ** Math.floor(Math.log10(rough));
-  const step2 = [1, 2, 5, 10].map((n) => n * size).find((n) => n >= rough) ?? 10 * size;
-  return whole ? Math.max(1, Math.round(step2)) : step2;
-}
-function ticks(span, step2, origin) {
-  const shift = Number(origin % BigInt(Math.max(1, Math.round(step2))));
-  const found = [];
-  const first = Math.ceil((span.from + shift) / step2);
-  const last = Math.floor((span.to + shift) / step2);
-  for (let n = 0; n <= last - first; n++) found.push((first + n) * step2 - shift);
-  return found;
 }
 
 // src/tree.ts
@@ -1646,11 +1357,9 @@ function siblings(roots, key, arrangement) {
   return search(roots, "") ?? { parent: "", keys: [] };
 }
 
-// src/picture.ts
+// src/frame.ts
 var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
 var AXIS = 26;
-var MOST_LABELS = 1500;
-var MOST_ARROWS = 1200;
 function placed(scene, frame) {
   const { rows, state } = scene;
   const top = AXIS + rows.pinnedHeight;
@@ -1662,6 +1371,847 @@ function middleOf({ strip, y }, row) {
   if (strip.kind !== "lane") return y + strip.height / 2;
   return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
 }
+function xOf(time, span, frame) {
+  return frame.gutter + (time - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
+}
+function timeAt(x, span, frame) {
+  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
+}
+var Places = class {
+  constructor(scene, shown, frame) {
+    this.scene = scene;
+    this.frame = frame;
+    for (const each of shown)
+      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
+  }
+  scene;
+  frame;
+  byLane = /* @__PURE__ */ new Map();
+  start(i) {
+    return this.at(i, this.scene.axis.startOf(i));
+  }
+  end(i) {
+    return this.at(i, this.scene.axis.endOf(i));
+  }
+  at(i, time) {
+    const row = this.scene.events.rowOf(i);
+    const strip = this.byLane.get(this.scene.events.rowLane[row]);
+    if (!strip) return null;
+    const { ratio } = this.frame;
+    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: middleOf(strip, row) * ratio };
+  }
+};
+
+// src/keys.ts
+var PAGE = 0.8;
+function laneKey(scene) {
+  if (scene.focused < 0) {
+    scene.say("focus an event first");
+    return "";
+  }
+  const lane = scene.events.laneOf(scene.focused);
+  const strips = [...scene.rows.pinned, ...scene.rows.strips];
+  return strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane))?.node.key ?? "";
+}
+var onLane = (act) => (scene) => {
+  const key = laneKey(scene);
+  if (key) act(scene, key);
+};
+var BINDINGS = [
+  { keys: ["w", "W", "+", "="], shown: "W", does: "zoom in", run: (scene) => scene.zoom(0.7) },
+  { keys: ["s", "S", "-"], shown: "S", does: "zoom out", run: (scene) => scene.zoom(1 / 0.7) },
+  { keys: ["a", "A"], shown: "A", does: "move left", run: (scene) => scene.pan(-0.15) },
+  { keys: ["d", "D"], shown: "D", does: "move right", run: (scene) => scene.pan(0.15) },
+  { keys: ["f", "F"], shown: "F", does: "fit the selection", run: (scene) => scene.showSelection() },
+  { keys: ["0"], shown: "0", does: "fit everything (or double-click)", run: (scene) => scene.showAll() },
+  { keys: [".", "ArrowRight"], shown: ". →", does: "next event on the lane", run: (scene) => scene.step(1) },
+  { keys: [",", "ArrowLeft"], shown: ", ←", does: "previous event on the lane", run: (scene) => scene.step(-1) },
+  { keys: ["ArrowDown"], shown: "↓", does: "lane below", run: (scene) => scene.stepLane(1) },
+  { keys: ["ArrowUp"], shown: "↑", does: "lane above", run: (scene) => scene.stepLane(-1) },
+  {
+    keys: ["PageDown"],
+    shown: "Page ↓",
+    does: "lanes further down",
+    run: (scene) => scene.scrollTo(scene.state.scroll + PAGE * scene.viewHeight)
+  },
+  {
+    keys: ["PageUp"],
+    shown: "Page ↑",
+    does: "lanes further up",
+    run: (scene) => scene.scrollTo(scene.state.scroll - PAGE * scene.viewHeight)
+  },
+  { keys: ["]"], shown: "]", does: "along an arrow", run: (scene) => scene.jump(1) },
+  { keys: ["["], shown: "[", does: "back along an arrow", run: (scene) => scene.jump(-1) },
+  { keys: ["e", "E"], shown: "E", does: "arrows: all, of the hovered event, none", run: (scene) => scene.nextArrows() },
+  { keys: ["/"], shown: "/", does: "search", run: (_, desk) => desk.search() },
+  { keys: ["n"], shown: "N", does: "next match", run: (scene) => scene.nextMatch(1) },
+  { keys: ["N"], shown: "Shift N", does: "previous match", run: (scene) => scene.nextMatch(-1) },
+  { keys: ["v", "V"], shown: "V", does: "drag selects", run: (_, desk) => desk.use("select") },
+  { keys: ["h", "H"], shown: "H", does: "drag moves", run: (_, desk) => desk.use("pan") },
+  { keys: ["m", "M"], shown: "M", does: "drag measures", run: (_, desk) => desk.use("measure") },
+  { keys: ["c", "C"], shown: "C", does: "colour by name, payload, duration, lane", run: (_, desk) => desk.nextColor() },
+  {
+    keys: ["u", "U"],
+    shown: "U",
+    does: "cycles or ns",
+    run: (scene) => scene.set({ unit: scene.units[(scene.units.indexOf(scene.state.unit) + 1) % scene.units.length] })
+  },
+  { keys: ["p", "P"], shown: "P", does: "pin the lane", run: onLane((scene, key) => scene.toggle("pinned", key)) },
+  { keys: ["x", "X"], shown: "X", does: "hide the lane", run: onLane((scene, key) => scene.toggle("hidden", key)) },
+  { keys: ["{"], shown: "{", does: "move the lane up", run: onLane((scene, key) => scene.move(key, -1)) },
+  { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
+  { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
+  { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
+  { keys: ["Escape"], shown: "Esc", does: "clear the selection, then leave the view", run: (_, desk) => desk.leave() }
+];
+var MOUSE = [
+  ["drag", "select an area (or move, or measure)"],
+  ["drag on the time axis", "select that time on all lanes"],
+  ["Shift drag", "move"],
+  ["Ctrl wheel", "zoom; plain wheel too, once the view was clicked"],
+  ["Shift wheel", "move"],
+  ["wheel on the labels", "scroll the lanes, once the view was clicked"],
+  ["double click", "fit everything"],
+  ["right click on a label", "pin, hide, collapse, reorder"],
+  ["two fingers", "zoom and move"]
+];
+function press2(event, scene, desk) {
+  const something = scene.focused >= 0 || scene.selected !== null;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && something) {
+    desk.copy();
+    return true;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  const binding = BINDINGS.find(({ keys }) => keys.includes(event.key));
+  binding?.run(scene, desk, event.key);
+  return binding !== void 0;
+}
+
+// src/help.ts
+function help(close) {
+  const shut = h("button", { type: "button" }, "Close");
+  shut.addEventListener("click", close, { once: true });
+  const line = (keys, does) => h("div", {}, h("span", {}, ...keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "])), h("span", {}, does));
+  const plain = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
+  return h(
+    "div",
+    { class: "tlt-help", role: "dialog", "aria-label": "Keys and mouse", tabindex: "-1" },
+    h("b", {}, "Keys, while the lanes have the focus "),
+    shut,
+    h("div", { class: "tlt-keys" }, ...BINDINGS.map(({ shown, does }) => line(shown, does))),
+    h("b", {}, "Mouse and fingers"),
+    h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain(what, does))),
+    h("b", {}, "Search"),
+    h("div", {}, HELP)
+  );
+}
+
+// src/ids.ts
+var MOST_RUNS = 1e6;
+function toRuns(ids) {
+  const sorted = ids.slice().sort();
+  const runs = [];
+  for (let i = 0; i < sorted.length; i++) {
+    if (i > 0 && sorted[i] === sorted[i - 1] + 1) runs[runs.length - 1]++;
+    else runs.push(sorted[i], 1);
+  }
+  if (runs.length > 2 * MOST_RUNS) throw new Error("this selection is too scattered to hand over: select it in Python");
+  return Uint32Array.from(runs);
+}
+function fromRuns(bytes) {
+  const runs = new Uint32Array(bytes.slice().buffer);
+  let count2 = 0;
+  for (let n = 1; n < runs.length; n += 2) count2 += runs[n];
+  const ids = new Uint32Array(count2);
+  for (let n = 0, at = 0; n < runs.length; n += 2) for (let k = 0; k < runs[n + 1]; k++) ids[at++] = runs[n] + k;
+  return ids;
+}
+
+// src/label.ts
+var MEASURED = 2e4;
+var NAME_CHARS = 120;
+var Texts = class {
+  constructor(events) {
+    this.events = events;
+    this.float = events.payload instanceof Float64Array;
+  }
+  events;
+  names = [];
+  float;
+  name(i) {
+    const code = this.events.nameCode(i);
+    this.names[code] ??= clean(this.events.names[code], NAME_CHARS);
+    return this.names[code];
+  }
+  payload(i) {
+    return payloadText(this.begin(i), this.end(i));
+  }
+  begin(i) {
+    return payloadValue(this.events.payloadOf(i), this.float);
+  }
+  end(i) {
+    return payloadValue(this.events.payloadEndOf(i), this.float);
+  }
+};
+var Ruler = class {
+  constructor(context) {
+    this.context = context;
+  }
+  context;
+  fonts = /* @__PURE__ */ new Map();
+  known = /* @__PURE__ */ new Map();
+  use(font) {
+    this.known = this.fonts.get(font) ?? /* @__PURE__ */ new Map();
+    this.fonts.set(font, this.known);
+    this.context.font = font;
+  }
+  width(text) {
+    let width = this.known.get(text);
+    if (width === void 0) {
+      if (this.known.size > MEASURED) this.known.clear();
+      width = this.context.measureText(text).width;
+      this.known.set(text, width);
+    }
+    return width;
+  }
+  /** `text`, or as much of it as is at most `room` wide with an ellipsis; empty where not even a letter fits. */
+  elide(text, room) {
+    if (this.width(text) <= room) return text;
+    const letters = Array.from(text);
+    let low = 0;
+    let high = letters.length - 1;
+    while (low < high) {
+      const middle = low + high + 1 >>> 1;
+      if (this.context.measureText(`${letters.slice(0, middle).join("")}…`).width <= room) low = middle;
+      else high = middle - 1;
+    }
+    return low > 0 ? `${letters.slice(0, low).join("")}…` : "";
+  }
+};
+function fitted(name2, payload, room, gap, ruler) {
+  if (!payload) {
+    const text2 = ruler.elide(name2, room);
+    return text2 ? { name: text2, payload: "", at: 0 } : null;
+  }
+  const own = ruler.width(payload);
+  if (own > room) {
+    const text2 = ruler.elide(name2, room);
+    return text2 && text2.length > 2 ? { name: text2, payload: "", at: 0 } : null;
+  }
+  const text = ruler.elide(name2, room - own - gap);
+  if (text.length > 2 || text === name2) return { name: text, payload, at: ruler.width(text) + gap };
+  return { name: "", payload, at: 0 };
+}
+
+// src/menu.ts
+var Menu = class {
+  /** `home` gives the keyboard back to the lanes. */
+  constructor(stage, scene, home) {
+    this.stage = stage;
+    this.scene = scene;
+    this.home = home;
+  }
+  stage;
+  scene;
+  home;
+  root = null;
+  open(strip, x, y) {
+    this.close();
+    const items = this.entries(strip).map(([text, act]) => {
+      const item = h("button", { type: "button", role: "menuitem" }, text);
+      item.addEventListener("click", () => {
+        this.close();
+        this.home();
+        act();
+      });
+      return item;
+    });
+    const root = h("div", { class: "tlt-menu", role: "menu" }, ...items);
+    root.style.left = `${x}px`;
+    root.style.top = `${Math.max(Math.min(y, this.stage.clientHeight - items.length * 25 - 10), 0)}px`;
+    root.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key !== "Escape") return;
+      this.close();
+      this.home();
+    });
+    this.root = root;
+    this.stage.append(root);
+    items[0].focus();
+  }
+  entries({ node, kind }) {
+    const { scene } = this;
+    const { key } = node;
+    const { pinned, collapsed } = scene.state.lanes;
+    const entries = [
+      [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
+      ["Hide", () => scene.toggle("hidden", key)],
+      ["Move up", () => scene.move(key, -1)],
+      ["Move down", () => scene.move(key, 1)]
+    ];
+    if (kind !== "lane") entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
+    if (scene.rows.hiddenCount)
+      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
+    return entries;
+  }
+  holds(target) {
+    return this.root?.contains(target) ?? false;
+  }
+  close() {
+    this.root?.remove();
+    this.root = null;
+  }
+};
+
+// src/minimap.ts
+var MAP_HEIGHT = 34;
+var COLUMNS = 600;
+var SLICE = 4e5;
+var Minimap = class {
+  constructor(canvas, scene, redraw) {
+    this.canvas = canvas;
+    this.scene = scene;
+    this.redraw = redraw;
+    this.context = context2d(canvas);
+  }
+  canvas;
+  scene;
+  redraw;
+  context;
+  still = document.createElement("canvas");
+  time = new Float32Array(0);
+  job = 0;
+  /** Count again what there is, a slice at a time; `redraw` is called as it grows. */
+  count(signal, theme) {
+    const { events, axis } = this.scene;
+    const job = ++this.job;
+    const time = new Float32Array(COLUMNS * 256);
+    const { from, to } = axis.all;
+    const scale2 = COLUMNS / (to - from);
+    let row = 0;
+    const go = () => {
+      if (signal.aborted || job !== this.job) return;
+      let counted = 0;
+      for (; row < events.rowLane.length && counted < SLICE; row++) {
+        const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
+        const end = events.rowStart[row + 1];
+        for (let i = events.rowStart[row]; i < end; i++) {
+          if (events.code[i] !== HIDDEN) {
+            const x = (offset + rate * events.start[i] - from) * scale2;
+            add(time, events.code[i], x, x + rate * events.duration[i] * scale2);
+          }
+        }
+        counted += end - events.rowStart[row];
+      }
+      this.time = time;
+      this.paint(theme);
+      this.redraw();
+      if (row < events.rowLane.length) setTimeout(go, 0);
+    };
+    go();
+  }
+  paint(theme) {
+    const { still, scene, time } = this;
+    still.width = COLUMNS;
+    still.height = MAP_HEIGHT;
+    const context = context2d(still);
+    let most = 0;
+    const sums = new Float32Array(COLUMNS);
+    for (let x = 0; x < COLUMNS; x++) {
+      for (let code = 0; code < 256; code++) sums[x] += time[x * 256 + code];
+      most = Math.max(most, sums[x]);
+    }
+    const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
+      for (let x = 0; x < COLUMNS; x++) if (time[x * 256 + code] > 0) return true;
+      return false;
+    });
+    for (let x = 0; x < COLUMNS; x++) {
+      let y = MAP_HEIGHT;
+      for (const code of used) {
+        const share = time[x * 256 + code];
+        if (share === 0) continue;
+        const high = Math.max(share / most * (MAP_HEIGHT - 4), 1);
+        const full = scene.paint.colors[code % DIM];
+        context.fillStyle = css(mix(full, theme.ground, code >= DIM ? 0.8 : 0.1));
+        context.fillRect(x, y - high, 1, high);
+        y -= high;
+      }
+    }
+  }
+  draw(width, gutter, ratio, theme) {
+    const { context, canvas } = this;
+    const [w, h2, left] = [width, MAP_HEIGHT, gutter].map((value) => Math.round(value * ratio));
+    if (canvas.width !== w || canvas.height !== h2) [canvas.width, canvas.height] = [w, h2];
+    context.fillStyle = css(theme.ground);
+    context.fillRect(0, 0, w, h2);
+    context.imageSmoothingEnabled = false;
+    if (this.still.width === COLUMNS) context.drawImage(this.still, left, 0, w - left, h2);
+    const [from, to] = this.window(w, left);
+    context.fillStyle = css(theme.ground);
+    context.globalAlpha = 0.6;
+    context.fillRect(left, 0, from - left, h2);
+    context.fillRect(to, 0, w - to, h2);
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = Math.max(1, ratio);
+    context.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 2), h2 - 1);
+    context.fillStyle = theme.soft;
+    context.font = `${10.5 * ratio}px system-ui, sans-serif`;
+    context.textBaseline = "middle";
+    context.fillText("overview", 8 * ratio, h2 / 2);
+    context.fillStyle = theme.line;
+    context.fillRect(left - 1, 0, 1, h2);
+  }
+  window(width, left) {
+    const { axis, span } = this.scene;
+    const { from, to } = axis.all;
+    const at = (time) => left + Math.min(Math.max((time - from) / (to - from), 0), 1) * (width - left);
+    return [at(span.from), at(span.to)];
+  }
+  /** Dragging moves the window; outside of it, it first jumps there. */
+  listen(gutter, signal) {
+    const { canvas, scene } = this;
+    let grabbed = 0;
+    const timeAt2 = (event) => {
+      const box = canvas.getBoundingClientRect();
+      const left = gutter();
+      const { from, to } = scene.axis.all;
+      return from + (event.clientX - box.left - left) / Math.max(box.width - left, 1) * (to - from);
+    };
+    const move = (event) => {
+      const width = scene.span.to - scene.span.from;
+      const from = timeAt2(event) - grabbed;
+      scene.look({ from, to: from + width });
+    };
+    canvas.addEventListener(
+      "pointerdown",
+      (event) => {
+        const time = timeAt2(event);
+        const { from, to } = scene.span;
+        grabbed = time >= from && time <= to ? time - from : (to - from) / 2;
+        canvas.setPointerCapture(event.pointerId);
+        move(event);
+      },
+      { signal }
+    );
+    canvas.addEventListener(
+      "pointermove",
+      (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event),
+      { signal }
+    );
+    canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
+  }
+};
+function add(time, code, x0, x1) {
+  const first = Math.max(Math.floor(x0), 0);
+  const last = Math.min(Math.floor(x1), COLUMNS - 1);
+  if (first === last) {
+    time[first * 256 + code] += Math.max(x1 - x0, 1e-4);
+    return;
+  }
+  for (let x = first; x <= last; x++) time[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
+}
+
+// src/arrow.ts
+function arrow(context, from, to, ratio) {
+  const bend = Math.min(Math.max(Math.abs(to.x - from.x) / 2, 8 * ratio), 50 * ratio);
+  const head = 5 * ratio;
+  context.lineWidth = 1.25 * ratio;
+  context.beginPath();
+  context.moveTo(from.x, from.y);
+  context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - head * 0.6, to.y);
+  context.stroke();
+  context.beginPath();
+  context.moveTo(to.x, to.y);
+  context.lineTo(to.x - head, to.y - head * 0.6);
+  context.lineTo(to.x - head, to.y + head * 0.6);
+  context.closePath();
+  context.fill();
+}
+
+// src/walk.ts
+function nearest({ events, axis }, lane, time) {
+  const { offset, rate } = axis.line(lane);
+  const cycle = (time - offset) / rate;
+  let best = -1;
+  let distance = Number.POSITIVE_INFINITY;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const [from, to] = [events.rowStart[row], events.rowStart[row + 1]];
+    const at = lowerBound(events.start, cycle, from, to);
+    for (const i of [at - 1, at]) {
+      if (i < from || i >= to || events.code[i] === HIDDEN) continue;
+      const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
+      if (away < distance) [best, distance] = [i, away];
+    }
+  }
+  return best;
+}
+function onNextLane(scene, by) {
+  const { events, axis, focused } = scene;
+  const lane = events.laneOf(focused);
+  const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
+  const time = (axis.startOf(focused) + axis.endOf(focused)) / 2;
+  for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
+    const near = nearest(scene, strips[n].node.lanes[0], time);
+    if (near >= 0) return near;
+  }
+  return -1;
+}
+function firstInView(scene) {
+  const { axis, rows, span, state, viewHeight } = scene;
+  for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
+    if (strip.kind !== "lane") continue;
+    const near = nearest(scene, strip.node.lanes[0], span.from);
+    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+  }
+  return -1;
+}
+function arrowsFrom({ flowSrc, flowDst }, i) {
+  const found = [];
+  const first = lowerBound(flowSrc, i, 0, flowSrc.length);
+  for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
+  return found;
+}
+function arrowsTo({ flowSrc, flowDst }, i) {
+  const found = [];
+  for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
+  return found;
+}
+
+// src/overlay.ts
+var Overlay = class {
+  constructor(canvas, scene) {
+    this.scene = scene;
+    this.context = context2d(canvas);
+  }
+  scene;
+  context;
+  /** `pointer`: the x of the pointer in CSS pixels, or null. */
+  draw(frame, theme, pointer) {
+    const { context, scene } = this;
+    const { ratio, width, height, gutter } = frame;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, width * ratio, height * ratio);
+    const shown = placed(scene, frame);
+    context.save();
+    context.beginPath();
+    context.rect(gutter * ratio, 0, (width - gutter) * ratio, height * ratio);
+    context.clip();
+    if (scene.area) this.area(scene.area.span, scene.area.lanes, frame, theme);
+    if (scene.measured) this.area(scene.measured, null, frame, theme);
+    if (pointer !== null && pointer > gutter) {
+      context.fillStyle = theme.soft;
+      context.globalAlpha = 0.5;
+      context.fillRect(Math.round(pointer * ratio), AXIS * ratio, Math.max(1, Math.round(ratio)), height * ratio);
+      context.globalAlpha = 1;
+    }
+    context.beginPath();
+    context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
+    context.clip();
+    if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
+    if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
+    if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
+    context.restore();
+  }
+  area(span, lanes, frame, theme) {
+    const { context, scene } = this;
+    const { ratio, height } = frame;
+    const [from, to] = [span.from, span.to].map((time) => xOf(time, scene.span, frame) * ratio);
+    const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
+    const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
+    const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
+    context.fillStyle = theme.accent;
+    context.globalAlpha = 0.12;
+    context.fillRect(from, top, to - from, bottom - top);
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = ratio;
+    context.strokeRect(from, top, to - from, bottom - top);
+    const text = duration(span.to - span.from, scene.axis.unit);
+    context.font = `600 ${11 * ratio}px ${FONT}`;
+    const wide = context.measureText(text).width + 12 * ratio;
+    const middle = Math.min(Math.max((from + to) / 2, frame.gutter * ratio + wide / 2), frame.width * ratio - wide / 2);
+    context.fillStyle = theme.accent;
+    context.fillRect(middle - wide / 2, 3 * ratio, wide, 19 * ratio);
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(text, middle, 13 * ratio);
+  }
+  /** The arrows of the hovered and the focused event. */
+  arrows(shown, frame, theme) {
+    const { context, scene } = this;
+    const places = new Places(scene, shown, frame);
+    context.strokeStyle = context.fillStyle = theme.accent;
+    for (const i of /* @__PURE__ */ new Set([scene.hovered, scene.focused])) {
+      if (i < 0) continue;
+      const pairs = [
+        ...arrowsFrom(scene.events, i).map((to) => [i, to]),
+        ...arrowsTo(scene.events, i).map((from) => [from, i])
+      ];
+      for (const [src, dst] of pairs.slice(0, 100)) {
+        const [from, to] = [places.end(src), places.start(dst)];
+        if (from && to) arrow(context, from, to, frame.ratio);
+      }
+    }
+  }
+  outline(i, shown, frame, color, wide) {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const row = scene.events.rowOf(i);
+    const lane = scene.events.lanes[scene.events.rowLane[row]];
+    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time) => xOf(time, scene.span, frame) * ratio);
+    for (const each of shown) {
+      if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
+      const middle = middleOf(each, row) * ratio;
+      const half = (ROW / 2 - 0.5) * ratio;
+      context.strokeStyle = color;
+      context.lineWidth = wide * ratio;
+      context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);
+    }
+  }
+};
+
+// src/stats.ts
+function statistics(events, positions) {
+  const counts = /* @__PURE__ */ new Map();
+  const durations = /* @__PURE__ */ new Map();
+  for (const i of positions) {
+    const name2 = events.nameCode(i);
+    counts.set(name2, (counts.get(name2) ?? 0) + 1);
+    if (events.isInstant(i)) continue;
+    const list = durations.get(name2);
+    if (list) list.push(events.duration[i]);
+    else durations.set(name2, [events.duration[i]]);
+  }
+  const totals = new Map([...durations].map(([name2, list]) => [name2, list.reduce((a, b) => a + b, 0)]));
+  const all = [...totals.values()].reduce((a, b) => a + b, 0);
+  const rows = [...counts].map(([name2, count2]) => {
+    const list = durations.get(name2);
+    if (!list) return { name: name2, count: count2 };
+    const sorted = Float64Array.from(list).sort();
+    const total = totals.get(name2);
+    return {
+      name: name2,
+      count: count2,
+      total,
+      mean: total / list.length,
+      p50: quantile(sorted, 0.5),
+      p99: quantile(sorted, 0.99),
+      share: all > 0 ? total / all : 0
+    };
+  });
+  return rows.sort((a, b) => (b.total ?? -1) - (a.total ?? -1) || b.count - a.count || a.name - b.name);
+}
+function quantile(sorted, share) {
+  const at = share * (sorted.length - 1);
+  const low = Math.floor(at);
+  const high = Math.min(low + 1, sorted.length - 1);
+  return sorted[low] + (sorted[high] - sorted[low]) * (at - low);
+}
+
+// src/panel.ts
+var MOST_NAMES = 200;
+var Panel = class {
+  constructor(scene, texts, actions) {
+    this.scene = scene;
+    this.texts = texts;
+    this.actions = actions;
+  }
+  scene;
+  texts;
+  actions;
+  root = h("div", { class: "tlt-panel", role: "region", "aria-label": "Details", hidden: true });
+  stats = [];
+  /** The selection has changed. */
+  aggregate() {
+    const { selected, events } = this.scene;
+    this.stats = selected ? statistics(events, selected) : [];
+    this.show();
+  }
+  show() {
+    const { focused, selected } = this.scene;
+    const parts = [];
+    if (focused >= 0) parts.push(this.details(focused));
+    if (selected) parts.push(this.table(selected.length));
+    this.root.hidden = parts.length === 0;
+    this.root.replaceChildren(...parts, ...parts.length ? [h("div", {}, ...this.actions)] : []);
+  }
+  details(i) {
+    const list = h("dl");
+    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header.ns))
+      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, value));
+    return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
+  }
+  table(total) {
+    const names = this.scene.events.names;
+    const heads = ["name", "count", "total cycles", "mean", "p50", "p99", "share"];
+    const body = h("tbody");
+    for (const row of this.stats.slice(0, MOST_NAMES)) {
+      const cells = [
+        number(row.count),
+        ...[row.total, row.mean, row.p50, row.p99].map(
+          (value) => value === void 0 ? "–" : number(value, value % 1 ? 1 : 0)
+        )
+      ];
+      body.append(
+        h(
+          "tr",
+          {},
+          h("td", { dir: "auto" }, clean(names[row.name], 80)),
+          ...cells.map((cell) => h("td", {}, cell)),
+          h("td", {}, row.share === void 0 ? "–" : percent(row.share))
+        )
+      );
+    }
+    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    const title = `${count(total, "event")} selected`;
+    const more = this.stats.length > MOST_NAMES ? `${number(this.stats.length - MOST_NAMES)} more names` : "";
+    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body), more);
+  }
+  /** The aggregate table as lines with tabs. */
+  asText() {
+    const { names } = this.scene.events;
+    const lines = this.stats.map(
+      (row) => [names[row.name], row.count, row.total ?? "", row.mean ?? "", row.p50 ?? "", row.p99 ?? "", row.share ?? ""].join(
+        "	"
+      )
+    );
+    return ["name	count	total	mean	p50	p99	share", ...lines].join("\n");
+  }
+};
+
+// src/axis.ts
+var SAME = { offset: 0, rate: 1 };
+var LEAST = 8;
+var FAR = 2 ** 40;
+var Axis = class {
+  constructor(events, unit) {
+    this.events = events;
+    this.unit = unit;
+    if (unit === "cycles") {
+      this.origin = events.origin;
+      this.whole = { from: 0, to: events.cycles };
+    } else {
+      const { from, to } = extentNs(events);
+      const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
+      this.origin = BigInt(base);
+      this.whole = { from: from - base, to: to - base };
+    }
+  }
+  events;
+  unit;
+  whole;
+  /** What stands before the axis's own zero, for labels. */
+  origin;
+  line(lane) {
+    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
+  }
+  startOf(i) {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.start[i];
+  }
+  endOf(i) {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.end(i);
+  }
+  /** All events, with a little room on both sides. */
+  get all() {
+    const { from, to } = this.whole;
+    const room = Math.max((to - from) * 0.01, 0.5);
+    return { from: from - room, to: to + room };
+  }
+  /** `span` with a width that makes sense, and no further from the events than its own width. */
+  fit(span) {
+    const all = this.all;
+    const most = (all.to - all.from) * 1.2;
+    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST, most)), most);
+    const middle = (span.from + span.to) / 2;
+    let from = width === span.to - span.from ? span.from : middle - width / 2;
+    from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
+    return { from, to: from + width };
+  }
+  /** `span` made `factor` times as wide, with the point at `share` of it staying where it is. */
+  zoom(span, factor, share) {
+    const width = span.to - span.from;
+    const most = (this.all.to - this.all.from) * 1.2;
+    const next = Math.min(Math.max(width * factor, Math.min(LEAST, most)), most);
+    const from = span.from + share * (width - next);
+    return this.fit({ from, to: from + next });
+  }
+  /** A time of the axis as text, with the digits that a step of `step` needs. */
+  label(value, step2) {
+    if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
+    const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
+    return `${number((Number(this.origin) + value) / size, digits)} ${name2}`;
+  }
+};
+function extentNs(events) {
+  let from = Number.POSITIVE_INFINITY;
+  let to = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const first = events.rowStart[row];
+    const end = events.rowStart[row + 1];
+    if (first === end) continue;
+    const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
+    from = Math.min(from, nsOffset + nsRate * events.start[first]);
+    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
+  }
+  return from <= to ? { from, to } : { from: 0, to: 1 };
+}
+function tickStep(span, most, whole) {
+  const rough = (span.to - span.from) / Math.max(most, 1);
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step2 = [1, 2, 5, 10].map((n) => n * size).find((n) => n >= rough) ?? 10 * size;
+  return whole ? Math.max(1, Math.round(step2)) : step2;
+}
+function ticks(span, step2, origin) {
+  const shift = Number(origin % BigInt(Math.max(1, Math.round(step2))));
+  const found = [];
+  const first = Math.ceil((span.from + shift) / step2);
+  const last = Math.floor((span.to + shift) / step2);
+  for (let n = 0; n <= last - first; n++) found.push((first + n) * step2 - shift);
+  return found;
+}
+
+// src/notes.ts
+var MOST_LABELS = 1500;
+var Collected = class {
+  constructor(least, events) {
+    this.least = least;
+    this.events = events;
+  }
+  least;
+  events;
+  bars = [];
+  points = [];
+  left = 0;
+  top = 0;
+  height = 0;
+  summary = false;
+  row = 0;
+  scale = 1;
+  /** What follows is of this row, `scale` pixels a cycle, drawn here. */
+  at(left, top, height, summary, row, scale2) {
+    [this.left, this.top, this.height, this.summary, this.row, this.scale] = [left, top, height, summary, row, scale2];
+  }
+  bar(i, from, to) {
+    if (!this.summary && this.bars.length < MOST_LABELS) this.bars.push(this.noted(i, from, to));
+  }
+  point(i, at) {
+    if (!this.summary && this.points.length < MOST_LABELS) this.points.push(this.noted(i, at, at + 1));
+  }
+  noted(i, from, to) {
+    const { events, left, top, height } = this;
+    const last = i + 1 >= events.rowStart[this.row + 1];
+    const room = last ? Number.POSITIVE_INFINITY : (events.start[i + 1] - events.start[i]) * this.scale;
+    return { i, from: from + left, to: to + left, top, height, room };
+  }
+};
+
+// src/picture.ts
+var MOST_ARROWS = 1200;
 var Picture = class {
   constructor(canvas, scene, texts) {
     this.scene = scene;
@@ -1933,73 +2483,6 @@ var Picture = class {
     ]);
   }
 };
-function xOf(time, span, frame) {
-  return frame.gutter + (time - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
-}
-function timeAt(x, span, frame) {
-  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
-}
-var Places = class {
-  constructor(scene, shown, frame) {
-    this.scene = scene;
-    this.frame = frame;
-    for (const each of shown)
-      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
-  }
-  scene;
-  frame;
-  byLane = /* @__PURE__ */ new Map();
-  start(i) {
-    return this.at(i, this.scene.axis.startOf(i));
-  }
-  end(i) {
-    return this.at(i, this.scene.axis.endOf(i));
-  }
-  at(i, time) {
-    const row = this.scene.events.rowOf(i);
-    const strip = this.byLane.get(this.scene.events.rowLane[row]);
-    if (!strip) return null;
-    const { ratio } = this.frame;
-    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: middleOf(strip, row) * ratio };
-  }
-};
-var Collected = class {
-  constructor(least, events) {
-    this.least = least;
-    this.events = events;
-  }
-  least;
-  events;
-  bars = [];
-  points = [];
-  left = 0;
-  top = 0;
-  height = 0;
-  summary = false;
-  row = 0;
-  scale = 1;
-  /** What follows is of this row, `scale` pixels a cycle, drawn here. */
-  at(left, top, height, summary, row, scale2) {
-    [this.left, this.top, this.height, this.summary, this.row, this.scale] = [left, top, height, summary, row, scale2];
-  }
-  bar(i, from, to) {
-    if (!this.summary && this.bars.length < MOST_LABELS) this.bars.push(this.noted(i, from, to));
-  }
-  point(i, at) {
-    if (!this.summary && this.points.length < MOST_LABELS) this.points.push(this.noted(i, at, at + 1));
-  }
-  noted(i, from, to) {
-    const { events, left, top, height } = this;
-    const last = i + 1 >= events.rowStart[this.row + 1];
-    const room = last ? Number.POSITIVE_INFINITY : (events.start[i + 1] - events.start[i]) * this.scale;
-    return { i, from: from + left, to: to + left, top, height, room };
-  }
-};
-function context2d(canvas) {
-  const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser cannot draw on a canvas");
-  return context;
-}
 function clip(context, x, y, width, height) {
   context.beginPath();
   context.rect(x, y, width, height);
@@ -2019,355 +2502,6 @@ function triangle(context, x, y, size, open) {
   context.closePath();
   context.fill();
 }
-
-// src/minimap.ts
-var MAP_HEIGHT = 34;
-var COLUMNS = 600;
-var SLICE = 4e5;
-var Minimap = class {
-  constructor(canvas, scene, redraw) {
-    this.canvas = canvas;
-    this.scene = scene;
-    this.redraw = redraw;
-    this.context = context2d(canvas);
-  }
-  canvas;
-  scene;
-  redraw;
-  context;
-  still = document.createElement("canvas");
-  time = new Float32Array(0);
-  job = 0;
-  /** Count again what there is, a slice at a time; `redraw` is called as it grows. */
-  count(signal, theme) {
-    const { events, axis } = this.scene;
-    const job = ++this.job;
-    const time = new Float32Array(COLUMNS * 256);
-    const { from, to } = axis.all;
-    const scale2 = COLUMNS / (to - from);
-    let row = 0;
-    const go = () => {
-      if (signal.aborted || job !== this.job) return;
-      let counted = 0;
-      for (; row < events.rowLane.length && counted < SLICE; row++) {
-        const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
-        const end = events.rowStart[row + 1];
-        for (let i = events.rowStart[row]; i < end; i++) {
-          if (events.code[i] !== HIDDEN) {
-            const x = (offset + rate * events.start[i] - from) * scale2;
-            add(time, events.code[i], x, x + rate * events.duration[i] * scale2);
-          }
-        }
-        counted += end - events.rowStart[row];
-      }
-      this.time = time;
-      this.paint(theme);
-      this.redraw();
-      if (row < events.rowLane.length) setTimeout(go, 0);
-    };
-    go();
-  }
-  paint(theme) {
-    const { still, scene, time } = this;
-    still.width = COLUMNS;
-    still.height = MAP_HEIGHT;
-    const context = context2d(still);
-    let most = 0;
-    const sums = new Float32Array(COLUMNS);
-    for (let x = 0; x < COLUMNS; x++) {
-      for (let code = 0; code < 256; code++) sums[x] += time[x * 256 + code];
-      most = Math.max(most, sums[x]);
-    }
-    const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
-      for (let x = 0; x < COLUMNS; x++) if (time[x * 256 + code] > 0) return true;
-      return false;
-    });
-    for (let x = 0; x < COLUMNS; x++) {
-      let y = MAP_HEIGHT;
-      for (const code of used) {
-        const share = time[x * 256 + code];
-        if (share === 0) continue;
-        const high = Math.max(share / most * (MAP_HEIGHT - 4), 1);
-        const full = scene.paint.colors[code % DIM];
-        context.fillStyle = css(mix(full, theme.ground, code >= DIM ? 0.8 : 0.1));
-        context.fillRect(x, y - high, 1, high);
-        y -= high;
-      }
-    }
-  }
-  draw(width, gutter, ratio, theme) {
-    const { context, canvas } = this;
-    const [w, h2, left] = [width, MAP_HEIGHT, gutter].map((value) => Math.round(value * ratio));
-    if (canvas.width !== w || canvas.height !== h2) [canvas.width, canvas.height] = [w, h2];
-    context.fillStyle = css(theme.ground);
-    context.fillRect(0, 0, w, h2);
-    context.imageSmoothingEnabled = false;
-    if (this.still.width === COLUMNS) context.drawImage(this.still, left, 0, w - left, h2);
-    const [from, to] = this.window(w, left);
-    context.fillStyle = css(theme.ground);
-    context.globalAlpha = 0.6;
-    context.fillRect(left, 0, from - left, h2);
-    context.fillRect(to, 0, w - to, h2);
-    context.globalAlpha = 1;
-    context.strokeStyle = theme.accent;
-    context.lineWidth = Math.max(1, ratio);
-    context.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 2), h2 - 1);
-    context.fillStyle = theme.soft;
-    context.font = `${10.5 * ratio}px system-ui, sans-serif`;
-    context.textBaseline = "middle";
-    context.fillText("overview", 8 * ratio, h2 / 2);
-    context.fillStyle = theme.line;
-    context.fillRect(left - 1, 0, 1, h2);
-  }
-  window(width, left) {
-    const { axis, span } = this.scene;
-    const { from, to } = axis.all;
-    const at = (time) => left + Math.min(Math.max((time - from) / (to - from), 0), 1) * (width - left);
-    return [at(span.from), at(span.to)];
-  }
-  /** Dragging moves the window; outside of it, it first jumps there. */
-  listen(gutter, signal) {
-    const { canvas, scene } = this;
-    let grabbed = 0;
-    const timeAt2 = (event) => {
-      const box = canvas.getBoundingClientRect();
-      const left = gutter();
-      const { from, to } = scene.axis.all;
-      return from + (event.clientX - box.left - left) / Math.max(box.width - left, 1) * (to - from);
-    };
-    const move = (event) => {
-      const width = scene.span.to - scene.span.from;
-      const from = timeAt2(event) - grabbed;
-      scene.look({ from, to: from + width });
-    };
-    canvas.addEventListener(
-      "pointerdown",
-      (event) => {
-        const time = timeAt2(event);
-        const { from, to } = scene.span;
-        grabbed = time >= from && time <= to ? time - from : (to - from) / 2;
-        canvas.setPointerCapture(event.pointerId);
-        move(event);
-      },
-      { signal }
-    );
-    canvas.addEventListener(
-      "pointermove",
-      (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event),
-      { signal }
-    );
-    canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
-  }
-};
-function add(time, code, x0, x1) {
-  const first = Math.max(Math.floor(x0), 0);
-  const last = Math.min(Math.floor(x1), COLUMNS - 1);
-  if (first === last) {
-    time[first * 256 + code] += Math.max(x1 - x0, 1e-4);
-    return;
-  }
-  for (let x = first; x <= last; x++) time[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
-}
-
-// src/overlay.ts
-var Overlay = class {
-  constructor(canvas, scene) {
-    this.scene = scene;
-    this.context = context2d(canvas);
-  }
-  scene;
-  context;
-  /** `pointer`: the x of the pointer in CSS pixels, or null. */
-  draw(frame, theme, pointer) {
-    const { context, scene } = this;
-    const { ratio, width, height, gutter } = frame;
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, width * ratio, height * ratio);
-    const shown = placed(scene, frame);
-    context.save();
-    context.beginPath();
-    context.rect(gutter * ratio, 0, (width - gutter) * ratio, height * ratio);
-    context.clip();
-    if (scene.area) this.area(scene.area.span, scene.area.lanes, frame, theme);
-    if (scene.measured) this.area(scene.measured, null, frame, theme);
-    if (pointer !== null && pointer > gutter) {
-      context.fillStyle = theme.soft;
-      context.globalAlpha = 0.5;
-      context.fillRect(Math.round(pointer * ratio), AXIS * ratio, Math.max(1, Math.round(ratio)), height * ratio);
-      context.globalAlpha = 1;
-    }
-    context.beginPath();
-    context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
-    context.clip();
-    if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
-    if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
-    if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
-    context.restore();
-  }
-  area(span, lanes, frame, theme) {
-    const { context, scene } = this;
-    const { ratio, height } = frame;
-    const [from, to] = [span.from, span.to].map((time) => xOf(time, scene.span, frame) * ratio);
-    const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
-    const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
-    const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
-    context.fillStyle = theme.accent;
-    context.globalAlpha = 0.12;
-    context.fillRect(from, top, to - from, bottom - top);
-    context.globalAlpha = 1;
-    context.strokeStyle = theme.accent;
-    context.lineWidth = ratio;
-    context.strokeRect(from, top, to - from, bottom - top);
-    const text = length(span.to - span.from, scene.axis);
-    context.font = `600 ${11 * ratio}px ${FONT}`;
-    const wide = context.measureText(text).width + 12 * ratio;
-    const middle = Math.min(Math.max((from + to) / 2, frame.gutter * ratio + wide / 2), frame.width * ratio - wide / 2);
-    context.fillStyle = theme.accent;
-    context.fillRect(middle - wide / 2, 3 * ratio, wide, 19 * ratio);
-    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    context.fillText(text, middle, 13 * ratio);
-  }
-  /** The arrows of the hovered and the focused event. */
-  arrows(shown, frame, theme) {
-    const { context, scene } = this;
-    const places = new Places(scene, shown, frame);
-    context.strokeStyle = context.fillStyle = theme.accent;
-    for (const i of /* @__PURE__ */ new Set([scene.hovered, scene.focused])) {
-      if (i < 0) continue;
-      const pairs = [...scene.arrowsFrom(i).map((to) => [i, to]), ...scene.arrowsTo(i).map((from) => [from, i])];
-      for (const [src, dst] of pairs.slice(0, 100)) {
-        const [from, to] = [places.end(src), places.start(dst)];
-        if (from && to) arrow(context, from, to, frame.ratio);
-      }
-    }
-  }
-  outline(i, shown, frame, color, wide) {
-    const { context, scene } = this;
-    const { ratio } = frame;
-    const row = scene.events.rowOf(i);
-    const lane = scene.events.lanes[scene.events.rowLane[row]];
-    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time) => xOf(time, scene.span, frame) * ratio);
-    for (const each of shown) {
-      if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
-      const middle = middleOf(each, row) * ratio;
-      const half = (ROW / 2 - 0.5) * ratio;
-      context.strokeStyle = color;
-      context.lineWidth = wide * ratio;
-      context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);
-    }
-  }
-};
-
-// src/stats.ts
-function statistics(events, positions) {
-  const counts = /* @__PURE__ */ new Map();
-  const durations = /* @__PURE__ */ new Map();
-  for (const i of positions) {
-    const name2 = events.nameCode(i);
-    counts.set(name2, (counts.get(name2) ?? 0) + 1);
-    if (events.isInstant(i)) continue;
-    const list = durations.get(name2);
-    if (list) list.push(events.duration[i]);
-    else durations.set(name2, [events.duration[i]]);
-  }
-  const totals = new Map([...durations].map(([name2, list]) => [name2, list.reduce((a, b) => a + b, 0)]));
-  const all = [...totals.values()].reduce((a, b) => a + b, 0);
-  const rows = [...counts].map(([name2, count2]) => {
-    const list = durations.get(name2);
-    if (!list) return { name: name2, count: count2 };
-    const sorted = Float64Array.from(list).sort();
-    const total = totals.get(name2);
-    return {
-      name: name2,
-      count: count2,
-      total,
-      mean: total / list.length,
-      p50: quantile(sorted, 0.5),
-      p99: quantile(sorted, 0.99),
-      share: all > 0 ? total / all : 0
-    };
-  });
-  return rows.sort((a, b) => (b.total ?? -1) - (a.total ?? -1) || b.count - a.count || a.name - b.name);
-}
-function quantile(sorted, share) {
-  const at = share * (sorted.length - 1);
-  const low = Math.floor(at);
-  const high = Math.min(low + 1, sorted.length - 1);
-  return sorted[low] + (sorted[high] - sorted[low]) * (at - low);
-}
-
-// src/panel.ts
-var MOST_NAMES = 200;
-var Panel = class {
-  constructor(scene, texts, actions) {
-    this.scene = scene;
-    this.texts = texts;
-    this.actions = actions;
-  }
-  scene;
-  texts;
-  actions;
-  root = h("div", { class: "tlt-panel", role: "region", "aria-label": "Details", hidden: true });
-  stats = [];
-  /** The selection has changed. */
-  aggregate() {
-    const { selected, events } = this.scene;
-    this.stats = selected ? statistics(events, selected) : [];
-    this.show();
-  }
-  show() {
-    const { focused, selected } = this.scene;
-    const parts = [];
-    if (focused >= 0) parts.push(this.details(focused));
-    if (selected) parts.push(this.table(selected.length));
-    this.root.hidden = parts.length === 0;
-    this.root.replaceChildren(...parts, ...parts.length ? [h("div", {}, ...this.actions)] : []);
-  }
-  details(i) {
-    const list = h("dl");
-    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header.ns))
-      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, value));
-    return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
-  }
-  table(total) {
-    const names = this.scene.events.names;
-    const heads = ["name", "count", "total cycles", "mean", "p50", "p99", "share"];
-    const body = h("tbody");
-    for (const row of this.stats.slice(0, MOST_NAMES)) {
-      const cells = [
-        number(row.count),
-        ...[row.total, row.mean, row.p50, row.p99].map(
-          (value) => value === void 0 ? "–" : number(value, value % 1 ? 1 : 0)
-        )
-      ];
-      body.append(
-        h(
-          "tr",
-          {},
-          h("td", { dir: "auto" }, clean(names[row.name], 80)),
-          ...cells.map((cell) => h("td", {}, cell)),
-          h("td", {}, row.share === void 0 ? "–" : percent(row.share))
-        )
-      );
-    }
-    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
-    const title = `${count(total, "event")} selected`;
-    const more = this.stats.length > MOST_NAMES ? `${number(this.stats.length - MOST_NAMES)} more names` : "";
-    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body), more);
-  }
-  /** The aggregate table as lines with tabs. */
-  asText() {
-    const { names } = this.scene.events;
-    const lines = this.stats.map(
-      (row) => [names[row.name], row.count, row.total ?? "", row.mean ?? "", row.p50 ?? "", row.p99 ?? "", row.share ?? ""].join(
-        "	"
-      )
-    );
-    return ["name	count	total	mean	p50	p99	share", ...lines].join("\n");
-  }
-};
 
 // src/hit.ts
 function hit(events, row, cycle, reach) {
@@ -2621,6 +2755,28 @@ var Pointer = class {
   }
 };
 
+// src/area.ts
+function inside({ events, axis, rows }, { span, lanes }) {
+  const found = [];
+  const take = (row) => {
+    const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
+    const from = events.firstEndingFrom(row, (span.from - offset) / rate);
+    const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
+    for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
+  };
+  for (const strip of lanes ? rows.between(lanes[0], lanes[1]) : rows.strips) {
+    if (strip.kind === "head") continue;
+    for (const lane of strip.node.lanes)
+      for (let row = lane.row; row < lane.row + lane.rows; row++)
+        if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) take(row);
+  }
+  return Uint32Array.from(found).sort();
+}
+function touches(strip, row, [from, to]) {
+  const top = strip.top + GAP / 2 + row * ROW;
+  return top < to && top + ROW > from;
+}
+
 // src/scene.ts
 var Scene = class {
   constructor(events, header, saved) {
@@ -2804,82 +2960,27 @@ var Scene = class {
   }
   /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
   step(by) {
-    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : this.firstInView());
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
   }
   /** To the lane above or below, at the same time. */
   stepLane(by) {
-    if (this.focused < 0) {
-      this.focus(this.firstInView());
-      return;
-    }
-    const { events } = this;
-    const lane = events.laneOf(this.focused);
-    const strips = this.rows.strips.filter((strip) => strip.kind === "lane");
-    const at = strips.findIndex((strip) => strip.node.lanes[0] === lane);
-    const time = (this.axis.startOf(this.focused) + this.axis.endOf(this.focused)) / 2;
-    for (let n = at + by; n >= 0 && n < strips.length; n += by) {
-      const near = this.nearest(strips[n].node.lanes[0], time);
-      if (near < 0) continue;
-      this.focus(near);
-      return;
-    }
-  }
-  nearest(lane, time) {
-    const { offset, rate } = this.axis.line(lane);
-    const cycle = (time - offset) / rate;
-    const { events } = this;
-    let best = -1;
-    let distance = Number.POSITIVE_INFINITY;
-    for (let row = lane.row; row < lane.row + lane.rows; row++) {
-      const at = lowerBound(events.start, cycle, events.rowStart[row], events.rowStart[row + 1]);
-      for (const i of [at - 1, at]) {
-        if (i < events.rowStart[row] || i >= events.rowStart[row + 1] || events.code[i] === HIDDEN) continue;
-        const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
-        if (away < distance) [best, distance] = [i, away];
-      }
-    }
-    return best;
-  }
-  firstInView() {
-    let best = -1;
-    let earliest = Number.POSITIVE_INFINITY;
-    for (const strip of this.rows.between(this.state.scroll, this.state.scroll + this.viewHeight)) {
-      if (strip.kind !== "lane") continue;
-      const lane = strip.node.lanes[0];
-      const near = this.nearest(lane, this.span.from);
-      if (near >= 0 && this.axis.startOf(near) < earliest && this.axis.endOf(near) >= this.span.from)
-        [best, earliest] = [near, this.axis.startOf(near)];
-      if (best >= 0) break;
-    }
-    return best;
+    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
+    if (next >= 0) this.focus(next);
   }
   /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
   jump(direction) {
-    const next = direction > 0 ? this.arrowsFrom(this.focused) : this.arrowsTo(this.focused);
+    const next = direction > 0 ? arrowsFrom(this.events, this.focused) : arrowsTo(this.events, this.focused);
     if (next.length) this.focus(next[0]);
     else
       this.say(
         this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`
       );
   }
-  arrowsFrom(i) {
-    const { flowSrc, flowDst } = this.events;
-    const found = [];
-    for (let n = lowerBound(flowSrc, i, 0, flowSrc.length); n < flowSrc.length && flowSrc[n] === i; n++)
-      found.push(flowDst[n]);
-    return found;
-  }
-  arrowsTo(i) {
-    const { flowSrc, flowDst } = this.events;
-    const found = [];
-    for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
-    return found;
-  }
   // Selection
   /** Select what touches the area, as far as it is not filtered out. */
   brush(area, done) {
     this.area = area;
-    if (done) this.select(area ? this.inside(area) : null);
+    if (done) this.select(area ? inside(this, area) : null);
     this.tell("hover");
   }
   select(positions) {
@@ -2896,24 +2997,6 @@ var Scene = class {
     if (this.selected) this.select(null);
     this.focus(-1);
     this.tell("hover");
-  }
-  inside({ span, lanes }) {
-    const { events } = this;
-    const found = [];
-    const rowIn = (row) => {
-      const lane = events.lanes[events.rowLane[row]];
-      const { offset, rate } = this.axis.line(lane);
-      const from = events.firstEndingAfter(row, (span.from - offset) / rate);
-      const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
-      for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
-    };
-    for (const strip of lanes ? this.rows.between(lanes[0], lanes[1]) : this.rows.strips) {
-      if (strip.kind === "head") continue;
-      for (const lane of strip.node.lanes)
-        for (let row = lane.row; row < lane.row + lane.rows; row++)
-          if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) rowIn(row);
-    }
-    return Uint32Array.from(new Set(found)).sort();
   }
   // What is coloured, dimmed and hidden
   set(change) {
@@ -2991,10 +3074,6 @@ function byStart(positions, start) {
 function withRoom({ from, to }) {
   const room = Math.max((to - from) * 0.05, 0.5);
   return { from: from - room, to: to + room };
-}
-function touches(strip, row, [from, to]) {
-  const top = strip.top + 2 + row * 18;
-  return top < to && top + 18 > from;
 }
 function ancestors(roots, lane) {
   const keys = [];
@@ -3114,9 +3193,59 @@ function onThemeChange(changed, signal) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });
 }
 
+// src/tip.ts
+var HINT_MS = 1400;
+var Tip = class {
+  constructor(scene, texts) {
+    this.scene = scene;
+    this.texts = texts;
+  }
+  scene;
+  texts;
+  root = h("div", { class: "tlt-tip", hidden: true });
+  said = -1;
+  /** Say it beside the pointer, or nothing. */
+  show(pointer, frame) {
+    const { root, scene } = this;
+    const i = scene.hovered;
+    root.hidden = i < 0 || !pointer;
+    if (i < 0 || !pointer) return;
+    if (this.said !== i) {
+      this.said = i;
+      const facts = factsOf(i, scene.events, this.texts, scene.header.ns);
+      const lines = facts.map(({ key, value }) => h("div", {}, `${key} `, h("span", { dir: "auto" }, value)));
+      root.replaceChildren(h("b", { dir: "auto" }, this.texts.name(i)), ...lines);
+    }
+    const [width, height] = [root.offsetWidth, root.offsetHeight];
+    const { x, y } = pointer;
+    const left = x + 14 + width > frame.width ? Math.max(x - 14 - width, 2) : x + 14;
+    const below = y + 16 + height <= frame.height;
+    const top = below ? y + 16 : Math.max(Math.min(y - 12 - height, frame.height - height), 2);
+    root.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  }
+};
+var Hint = class {
+  root = h(
+    "div",
+    { class: "tlt-hint", hidden: true },
+    "Ctrl + wheel zooms; click to activate the wheel and the keys"
+  );
+  timer = 0;
+  show() {
+    this.root.hidden = false;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => {
+      this.root.hidden = true;
+    }, HINT_MS);
+  }
+  close() {
+    clearTimeout(this.timer);
+  }
+};
+
 // src/view.ts
 var USUAL_HEIGHT = [110, 560];
-var LEAST_GUTTER = 64;
+var LEAST_GUTTER = 108;
 var MOST_GUTTER = 230;
 var SCROLLBAR = 14;
 var LATER_MS = 200;
@@ -3127,14 +3256,21 @@ var View = class {
     const scene = new Scene(new Events(wire), wire.header, options.view ?? {});
     this.scene = scene;
     this.texts = new Texts(scene.events);
+    this.tip = new Tip(scene, this.texts);
     this.stage = h(
       "div",
-      { class: "tlt-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-label": `Lanes of ${wire.header.title || "the trace"}; press ? for the keys` },
+      {
+        class: "tlt-stage",
+        tabindex: "0",
+        role: "application",
+        "aria-roledescription": "timeline",
+        "aria-label": `Lanes of ${wire.header.title || "the trace"}; press ? for the keys`
+      },
       this.base,
       this.over,
       this.scroll,
-      this.tip,
-      this.hintText
+      this.tip.root,
+      this.hint.root
     );
     this.spoken = new Spoken(scene, this.texts);
     this.bar = new Bar(
@@ -3147,7 +3283,13 @@ var View = class {
     const losses = wire.header.losses ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses) : null;
     this.root = h(
       "div",
-      { class: "tlt", "data-lm-suppress-shortcuts": "true", "data-theme": options.theme ?? "auto", role: "region", "aria-label": `Timeline of ${wire.header.title || "a trace"}` },
+      {
+        class: "tlt",
+        "data-lm-suppress-shortcuts": "true",
+        "data-theme": options.theme ?? "auto",
+        role: "region",
+        "aria-label": `Timeline of ${wire.header.title || "a trace"}`
+      },
       h("style", {}, STYLE),
       this.bar.root,
       losses,
@@ -3166,14 +3308,20 @@ var View = class {
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
+    this.menu = new Menu(this.stage, scene, () => this.stage.focus());
     this.minimap = new Minimap(this.map, scene, () => this.ask());
-    new Pointer(this.stage, scene, {
-      frame: () => this.frame,
-      tool: () => this.tool,
-      moved: (x, y) => this.pointed(x, y),
-      hint: () => this.hint(),
-      menu: (strip, x, y) => this.openMenu(strip, x, y)
-    }, signal);
+    new Pointer(
+      this.stage,
+      scene,
+      {
+        frame: () => this.frame,
+        tool: () => this.tool,
+        moved: (x, y) => this.pointed(x, y),
+        hint: () => this.hint.show(),
+        menu: (strip, x, y) => this.menu.open(strip, x, y)
+      },
+      signal
+    );
     this.minimap.listen(() => this.frame.gutter, signal);
     this.listen(signal);
     this.retheme();
@@ -3191,12 +3339,9 @@ var View = class {
   over = h("canvas", { "aria-hidden": "true" });
   spacer = h("div");
   scroll = h("div", { class: "tlt-scroll", "aria-hidden": "true", tabindex: "-1" }, this.spacer);
-  tip = h("div", { class: "tlt-tip", hidden: true });
-  hintText = h(
-    "div",
-    { class: "tlt-hint", hidden: true },
-    "Ctrl + wheel zooms; click to activate the wheel and the keys"
-  );
+  hint = new Hint();
+  tip;
+  menu;
   note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
   picture;
   overlay;
@@ -3210,13 +3355,11 @@ var View = class {
   frame = { width: 0, height: 0, gutter: 0, ratio: 1 };
   tool = "select";
   at = null;
-  menu = null;
   helping = null;
   asked = 0;
   barAt = 0;
   stale = { frame: true, map: true };
   later = 0;
-  hinting = 0;
   /** While Python's wishes are carried out: they are not told back. */
   quiet = false;
   changed = false;
@@ -3249,9 +3392,13 @@ var View = class {
       this.note.hidden = !scene.message;
     });
     stage.addEventListener("keydown", (event) => this.key(event), { signal });
-    stage.addEventListener("pointerdown", (event) => {
-      if (!this.menu?.contains(event.target)) this.closeMenu();
-    }, { signal });
+    stage.addEventListener(
+      "pointerdown",
+      (event) => {
+        if (!this.menu.holds(event.target)) this.menu.close();
+      },
+      { signal }
+    );
     const scrolled = () => {
       if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
     };
@@ -3271,7 +3418,7 @@ var View = class {
     this.ending.abort();
     cancelAnimationFrame(this.asked);
     clearTimeout(this.later);
-    clearTimeout(this.hinting);
+    this.hint.close();
     this.root.remove();
   }
   // Drawing
@@ -3304,7 +3451,7 @@ var View = class {
     if (this.stale.frame) this.drawFrame(clientWidth, clientHeight);
     const drawn = performance.now();
     this.overlay.draw(this.frame, this.theme, this.at?.x ?? null);
-    this.showTip();
+    this.tip.show(this.at, this.frame);
     const done = performance.now();
     if (this.stale.frame) Object.assign(this.spent, { frame: done - began, looked: this.picture.looked });
     this.spent.overlay = done - drawn;
@@ -3346,33 +3493,6 @@ var View = class {
   pointed(x, y) {
     this.at = x === null ? null : { x, y };
     this.ask();
-  }
-  showTip() {
-    const { scene, tip, at } = this;
-    const i = scene.hovered;
-    tip.hidden = i < 0 || !at;
-    if (i < 0 || !at) return;
-    if (tip.dataset.event !== String(i)) {
-      tip.dataset.event = String(i);
-      tip.replaceChildren(
-        h("b", { dir: "auto" }, this.texts.name(i)),
-        ...factsOf(i, scene.events, this.texts, scene.header.ns).map(
-          ({ key, value }) => h("div", {}, `${key} `, h("span", { dir: "auto" }, value))
-        )
-      );
-    }
-    const [w, hgt] = [tip.offsetWidth, tip.offsetHeight];
-    const { width, height } = this.frame;
-    const left = at.x + 14 + w > width ? Math.max(at.x - 14 - w, 2) : at.x + 14;
-    const top = at.y + 16 + hgt > height ? Math.max(Math.min(at.y - 12 - hgt, height - hgt), 2) : at.y + 16;
-    tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
-  }
-  hint() {
-    this.hintText.hidden = false;
-    clearTimeout(this.hinting);
-    this.hinting = window.setTimeout(() => {
-      this.hintText.hidden = true;
-    }, 1400);
   }
   // Hands
   key(event) {
@@ -3416,47 +3536,6 @@ var View = class {
     });
     this.root.append(this.helping);
     this.helping.focus();
-  }
-  openMenu(strip, x, y) {
-    this.closeMenu();
-    const { scene } = this;
-    const { key } = strip.node;
-    const { pinned, collapsed } = scene.state.lanes;
-    const entries = [
-      [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
-      ["Hide", () => scene.toggle("hidden", key)],
-      ["Move up", () => scene.move(key, -1)],
-      ["Move down", () => scene.move(key, 1)]
-    ];
-    if (strip.kind !== "lane")
-      entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
-    if (scene.rows.hiddenCount)
-      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
-    const items = entries.map(([text, act]) => {
-      const item = h("button", { type: "button", role: "menuitem" }, text);
-      item.addEventListener("click", () => {
-        this.closeMenu();
-        this.stage.focus();
-        act();
-      });
-      return item;
-    });
-    this.menu = h("div", { class: "tlt-menu", role: "menu" }, ...items);
-    this.menu.style.left = `${x}px`;
-    this.menu.style.top = `${Math.max(Math.min(y, this.frame.height - items.length * 25 - 10), 0)}px`;
-    this.menu.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Escape") {
-        this.closeMenu();
-        this.stage.focus();
-      }
-    });
-    this.stage.append(this.menu);
-    items[0].focus();
-  }
-  closeMenu() {
-    this.menu?.remove();
-    this.menu = null;
   }
   actions(signal) {
     const make = (text, act) => {

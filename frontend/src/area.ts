@@ -1,0 +1,35 @@
+// Which events a brushed area touches.
+
+import type { Span } from "./axis";
+import { HIDDEN, lowerBound } from "./events";
+import type { Scene } from "./scene";
+import { GAP, ROW, type Strip } from "./tree";
+
+/** An area that was brushed: times of the axis, and pixels from the top of the lanes (null for all lanes). */
+export interface Area {
+  readonly span: Span;
+  readonly lanes: readonly [number, number] | null;
+}
+
+/** Positions, ascending, of the events that the area touches, as far as they are not filtered out. */
+export function inside({ events, axis, rows }: Scene, { span, lanes }: Area): Uint32Array {
+  const found: number[] = [];
+  const take = (row: number) => {
+    const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
+    const from = events.firstEndingFrom(row, (span.from - offset) / rate);
+    const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
+    for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
+  };
+  for (const strip of lanes ? rows.between(lanes[0], lanes[1]) : rows.strips) {
+    if (strip.kind === "head") continue;
+    for (const lane of strip.node.lanes)
+      for (let row = lane.row; row < lane.row + lane.rows; row++)
+        if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) take(row);
+  }
+  return Uint32Array.from(found).sort();
+}
+
+function touches(strip: Strip, row: number, [from, to]: readonly [number, number]): boolean {
+  const top = strip.top + GAP / 2 + row * ROW;
+  return top < to && top + ROW > from;
+}

@@ -1,0 +1,61 @@
+// From one event to the next, for the keys: across lanes, along arrows, into the view.
+
+import { type Events, HIDDEN, type Lane, lowerBound } from "./events";
+import type { Scene } from "./scene";
+
+/** The visible event of `lane` that is nearest to a time of the axis; -1 for none. */
+function nearest({ events, axis }: Scene, lane: Lane, time: number): number {
+  const { offset, rate } = axis.line(lane);
+  const cycle = (time - offset) / rate;
+  let best = -1;
+  let distance = Number.POSITIVE_INFINITY;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const [from, to] = [events.rowStart[row], events.rowStart[row + 1]];
+    const at = lowerBound(events.start, cycle, from, to);
+    for (const i of [at - 1, at]) {
+      if (i < from || i >= to || events.code[i] === HIDDEN) continue;
+      const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
+      if (away < distance) [best, distance] = [i, away];
+    }
+  }
+  return best;
+}
+
+/** An event at the time of the focused one on the next lane below (1) or above (-1) that has any; -1 for none. */
+export function onNextLane(scene: Scene, by: 1 | -1): number {
+  const { events, axis, focused } = scene;
+  const lane = events.laneOf(focused);
+  const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
+  const time = (axis.startOf(focused) + axis.endOf(focused)) / 2;
+  for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
+    const near = nearest(scene, strips[n].node.lanes[0], time);
+    if (near >= 0) return near;
+  }
+  return -1;
+}
+
+/** The first event in view on the first lane in view that has one; -1 for none. */
+export function firstInView(scene: Scene): number {
+  const { axis, rows, span, state, viewHeight } = scene;
+  for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
+    if (strip.kind !== "lane") continue;
+    const near = nearest(scene, strip.node.lanes[0], span.from);
+    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+  }
+  return -1;
+}
+
+/** Where the arrows that leave event `i` lead to. */
+export function arrowsFrom({ flowSrc, flowDst }: Events, i: number): number[] {
+  const found: number[] = [];
+  const first = lowerBound(flowSrc, i, 0, flowSrc.length);
+  for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
+  return found;
+}
+
+/** Where the arrows that reach event `i` come from. */
+export function arrowsTo({ flowSrc, flowDst }: Events, i: number): number[] {
+  const found: number[] = [];
+  for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
+  return found;
+}
