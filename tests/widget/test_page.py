@@ -30,10 +30,10 @@ def own_part(page: str) -> str:
     return re.sub(r"<script>(?:(?!</script>).)*</script>", "", page, flags=re.DOTALL).replace(f'"{SVG[1:-1]}"', "")
 
 
-def unpacked(page: str, name: str) -> bytes:
-    """What the page carries under a name."""
-    (data,) = re.findall(rf'<script type="application/gzip" id="{name}">([^<]*)</script>', page)
-    return gzip.decompress(base64.b64decode(data))
+def carried(page: str) -> Wire:
+    """The events that the page carries."""
+    ((header, columns),) = re.findall(r'mount\(timeline, \{header: (\{.*\}), columns: "([^"]*)"\}', page)
+    return Wire(header, gzip.decompress(base64.b64decode(columns)), aligned=True)
 
 
 def test_the_path_is_returned(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_event_name_cannot_open_a_script(tmp_path: Path) -> None:
 def test_the_events_in_the_page_are_whole(tmp_path: Path) -> None:
     trace = pipeline()
     page = write_html(trace, tmp_path / "t.html", limit=1).read_text(encoding="utf-8")
-    found = read(Wire(unpacked(page, "header").decode(), unpacked(page, "columns"), aligned=True))
+    found = read(carried(page))
     assert sorted((e.id, e.name, e.start) for e in found) == list(
         zip(range(len(trace.events)), trace.events["name"], trace.events["start"], strict=True)
     )

@@ -7,8 +7,6 @@ security policy in the page forbids it. The page itself is ``page.html`` beside 
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from html import escape
 from importlib.resources import files
@@ -80,16 +78,9 @@ def _scripts(trace: TraceLike, events: pd.DataFrame, time: Time, height: int | N
     """The events and the timeline that draws them."""
     losses = of_ctas(trace.losses, trace, events)
     wire = encode(Frames(events, trace.ctas, trace.flows, losses, trace.meta), title="")
-    options = {"height": height, "view": {"unit": unit(wire.aligned, events, time)}}
-    data = {"header": wire.header.encode(), "columns": wire.columns, "options": json.dumps(options).encode()}
-    script = f"{_resource('static/timeline.js')}\n{_resource('page.js')}"
-    return "\n".join((*(packed(*part) for part in data.items()), f'<script type="module">\n{script}</script>'))
-
-
-def packed(name: str, data: bytes) -> str:
-    """``data`` as an element that ``page.js`` reads: base64, which no markup can break, of gzip."""
-    text = base64.b64encode(gzip.compress(data, mtime=0)).decode()
-    return f'<script type="application/gzip" id="{name}">{text}</script>'
+    options = json.dumps({"height": height, "view": {"unit": unit(wire.aligned, events, time)}})
+    own = Template(_resource("page.js")).substitute(data=wire.script(), options=options)
+    return f'<script type="module">\n{_resource("static/timeline.js")}\n{own}</script>'
 
 
 def _resource(name: str) -> str:

@@ -2,21 +2,18 @@
 // the still picture stays and the reason is written under it.
 {
   const place = document.getElementById("timeline");
-  const packed = (name) => document.getElementById(name).textContent;
-  const text = async (name) => new TextDecoder().decode(await unpack(packed(name)));
   const stills = [...place.children];
   const timeline = document.createElement("div");
   try {
     place.append(timeline);
-    const options = JSON.parse(await text("options"));
-    globalThis.view = await mount(timeline, { header: await text("header"), columns: packed("columns") }, options);
+    globalThis.view = await mount(timeline, $data, $options);
     for (const still of stills) still.remove();
     place.setAttribute("data-ready", "");
   } catch (error) {
     timeline.remove();
     const note = document.createElement("p");
     note.className = "note";
-    note.textContent = `This is a still picture: the interactive one could not be drawn (${error.message}).`;
+    note.textContent = "This is a still picture: the interactive one could not be drawn (" + error.message + ").";
     place.after(note);
   }
 }
