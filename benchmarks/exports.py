@@ -1,22 +1,16 @@
 """How large, and how fast, the files and views of a trace are.
 
 Of a million events (those of ``benchmarks/decode.py``) and of each recorded trace: bytes and bytes per event of every
-export, of the page and of what a notebook cell is given. The last column is what a page would carry that holds every
-event: start, duration, payload, name, track and flags of each as binary columns, base64 of gzip. Run as
-``python benchmarks/exports.py [--recorded]``.
+export, of the page and of what a notebook cell is given. Run as ``python benchmarks/exports.py [--recorded]``.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -40,28 +34,6 @@ EXPORTS: dict[str, Callable[[Trace, Path], Path]] = {
 }
 
 
-def columns(trace: Trace) -> int:
-    """Bytes of every event as binary columns in the order of the frame, starts and payloads as differences."""
-    events = trace.events
-    lanes = events["lane"].cat.codes.to_numpy()
-    track = np.flatnonzero(np.diff(events["cta"]) | np.diff(events["thread"]) | np.diff(lanes)).astype("<u4")
-    start, payload = events["start"].to_numpy(), events["payload_raw"].to_numpy()
-    flags = (
-        events["payload"].isna().to_numpy() * 1 + events["truncated"].to_numpy() * 2 + events["depth"].to_numpy() * 4
-    )
-    parts = (
-        track,
-        np.diff(start, prepend=0).astype("<i4"),
-        events["duration"].to_numpy().astype("<u4"),
-        np.diff(payload, prepend=np.uint32(0)).astype("<u4"),
-        events["name"].cat.codes.to_numpy().astype("<u2"),
-        flags.astype("u1"),
-    )
-    # Byte planes: the first bytes of all numbers, then the second ones; gzip finds more to join.
-    planes = b"".join(part.view("u1").reshape(-1, part.itemsize).T.tobytes() for part in parts)
-    return len(base64.b64encode(gzip.compress(planes, 6)))
-
-
 def report(name: str, trace: Trace) -> None:
     """Print the figures of one trace."""
     events = len(trace.events)
@@ -82,8 +54,7 @@ def report(name: str, trace: Trace) -> None:
     for mime, value in data.items():
         size = len(str(value).encode())
         print(f"  {'cell: ' + ('figure' if mime == PLOTLY_MIME else mime):18} {size:>7,} bytes")
-    size = columns(trace)
-    print(f"  cell in {seconds:.2f} s; all events as columns {size:,} bytes, {size / max(events, 1):.1f} an event")
+    print(f"  cell in {seconds:.2f} s")
 
 
 def main() -> None:
