@@ -1,4 +1,4 @@
-"""``functional=False`` leaves out arithmetic, not time: what a statement costs does not hang on whether it is computed."""
+"""``functional=False`` leaves out arithmetic, not time: a statement costs the same whether or not it is computed."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ def scaled_by_a_factor_of_the_row() -> Any:
 def doubled() -> Any:
     @T.prim_func
     def doubled(X: T.Tensor((ROWS, ROW), "float16"), Y: T.Tensor((ROWS, ROW), "float16")):
-        with T.Kernel(ROWS, threads=128) as row:
-            with tl.range("store"):
-                for j in T.Parallel(ROW):
-                    Y[row, j] = X[row, j] * T.float16(2)
+        with T.Kernel(ROWS, threads=128) as row, tl.range("store"):
+            for j in T.Parallel(ROW):
+                Y[row, j] = X[row, j] * T.float16(2)
 
     return doubled
 
@@ -59,10 +58,9 @@ def stored_through_a_table() -> Any:
     def permuted(
         X: T.Tensor((ROWS, ROW), "float16"), Rows: T.Tensor((ROWS,), "int32"), Y: T.Tensor((ROWS, ROW), "float16")
     ):
-        with T.Kernel(ROWS, threads=128) as row:
-            with tl.range("store"):
-                for j in T.Parallel(ROW):
-                    Y[Rows[row], j] = X[row, j]
+        with T.Kernel(ROWS, threads=128) as row, tl.range("store"):
+            for j in T.Parallel(ROW):
+                Y[Rows[row], j] = X[row, j]
 
     return permuted
 
