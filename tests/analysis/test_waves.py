@@ -107,6 +107,17 @@ def test_the_time_of_an_sm_is_busy_idle_or_tail() -> None:
     assert rows["tail_ns"].tolist() == pytest.approx([2000, 0])
 
 
+@pytest.mark.parametrize("gpu", ["h200", "a100", "rtx4090", "t4"])
+def test_no_time_is_negative_where_a_cycle_is_no_whole_part_of_a_ns(gpu: str) -> None:
+    ghz = preset(gpu).clock_ghz
+    meta = TraceMeta("kernel", device="virtual", gpu=f"{gpu} model", clock_ghz=ghz, resources=((128, 0),))
+    for length in range(301, 331):
+        trace = planned([], [Stay(sm, 0, length) for sm in range(3)], meta=meta)
+        assert (trace.waves("sm")["idle_ns"] >= 0).all()
+        assert (trace.waves("launch")["idle"] >= 0).all()
+        assert (trace.waves("wave")["imbalance"] >= 0).all()
+
+
 def test_ctas_that_overlap_by_less_than_the_timer_tells_follow_each_other() -> None:
     stays = [Stay(0, 0, 1000), Stay(0, 990, 2000)]
     assert planned([], stays).waves()["wave"].tolist() == [0, 1]

@@ -353,6 +353,8 @@ def test_slots_over_the_budget_name_a_number_that_fits() -> None:
         ({"keep": "middle"}, ValueError, "keep='middle': give 'first' or 'last'"),
         ({"budget": 0}, ValueError, "budget=0: give the bytes"),
         ({"ctas": True}, TypeError, "ctas=True"),
+        ({"ctas": "0,5"}, TypeError, "ctas='0,5': give a number of CTAs, a range, a slice with an end, or ids"),
+        ({"ctas": 2.5}, TypeError, "ctas=2.5: give a number"),
         ({"ctas": 0}, ValueError, "at least one CTA"),
         ({"ctas": []}, ValueError, "at least one CTA"),
         ({"ctas": [-1]}, ValueError, "count from 0"),

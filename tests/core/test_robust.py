@@ -14,6 +14,7 @@ from tltrace_nb import trace
 from tltrace_nb.core import lowering, numbering, schedule
 from tltrace_nb.core.errors import MarkerError, PayloadError, TokenError
 from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.sites import PayloadType
 
 ARCHITECTURES = ("sm_80", "sm_90a")
 N = 1024
@@ -266,3 +267,16 @@ def test_a_payload_may_be_a_variable_that_markers_alone_use() -> None:
 
     (line,) = [line for line in lines_of(kernel) if line.startswith("__tlt_record")]
     assert "__tlt_load" in line
+
+
+@pytest.mark.parametrize("compare", [lambda tx: tx == 3, lambda tx: tx != 3, lambda tx: tx > 3], ids=["==", "!=", ">"])
+def test_a_comparison_is_a_payload(compare: Callable[[Any], Any]) -> None:
+    @T.prim_func
+    def compared(A: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            trace.record("compared", payload=compare(tx))
+            A[tx] = 0.0
+
+    (site,) = numbering.read_sites(compared).sites
+    assert site.payload is PayloadType.BOOL

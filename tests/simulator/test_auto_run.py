@@ -148,3 +148,11 @@ def test_simulate_takes_it_as_it_is() -> None:
 def test_what_is_no_kernel_is_refused() -> None:
     with pytest.raises(TypeError, match=r"trace\.auto got int; give a @tilelang\.jit or @trace\.jit builder"):
         trace.auto(3)
+
+
+def test_a_kernel_without_markers_lost_nothing_and_says_how_to_get_some() -> None:
+    _, unmarked = _run(SMALL[0], "h200", None)
+    assert unmarked.losses.empty
+    assert "recorded nothing" not in str(unmarked)
+    assert "no markers in this kernel" in str(unmarked)
+    assert "no markers in this kernel" in unmarked._repr_html_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -63,6 +64,14 @@ def test_a_deadlock_says_who_waits_for_what_and_keeps_what_was_recorded() -> Non
     assert isinstance(kept, Trace)
     assert (headers(kept.slots)["state"] == STATE_OPEN).any()
     assert kept.events.truncated.all()
+
+
+def test_a_deadlock_says_how_long_the_launch_ran() -> None:
+    with pytest.raises(DeadlockError) as caught:
+        simulate(_deadlock(), [torch.zeros(256)], gpu=dataclasses.replace(preset("h200"), launch_latency_ns=1e9))
+    said = re.search(r"deadlock after ([\d,]+) cycles", str(caught.value))
+    assert said is not None
+    assert int(said[1].replace(",", "")) < 10_000
 
 
 def _unwritten():

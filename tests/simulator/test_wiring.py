@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tilelang.language as T
 import torch
+from tilelang.jit import JITImpl
 
 from tltrace_nb import load, trace
 from tltrace_nb.core import devices
@@ -59,6 +60,16 @@ def test_a_traced_kernel_runs_where_there_is_no_card() -> None:
     assert trace.last.events["payload"].tolist() == [0, 1, 2, 3]
     assert (trace.last.meta.device, trace.last.meta.gpu) == ("virtual", "h200 model")
     assert "virtual" in repr(trace.last)
+
+
+def test_building_untraced_where_there_is_no_card_says_how_it_would_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_target(*_: Any, **__: Any) -> Any:
+        raise ValueError("no target was found")
+
+    monkeypatch.setattr(JITImpl, "compile", no_target)
+    with pytest.raises(ValueError, match="no target was found") as caught:
+        scaled()
+    assert any("trace.enable()" in note for note in caught.value.__notes__)
 
 
 def test_the_eager_style_runs_too() -> None:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from tltrace_nb.analysis.spans import Array, Ints, groups
 
-NO_RANGES = "this trace has no ranges, only instants: durations are not told"
+NO_RANGES = "this trace has no ranges: durations are not told"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,9 @@ def numbered(events: pd.DataFrame, names: str | Iterable[str], argument: str) ->
     for name in [names] if isinstance(names, str) else names:
         mine = [known.index(name)] if name in known else [i for i, k in enumerate(known) if fnmatchcase(k, name)]
         if not mine:
-            raise ValueError(f"{argument}={name!r}: no event of this trace is named so; there are: {', '.join(known)}")
+            raise ValueError(
+                f"{argument}={name!r}: no event of this trace is named so; there are: {', '.join(known) or 'none'}"
+            )
         found |= dict.fromkeys(mine)
     return list(found)
 

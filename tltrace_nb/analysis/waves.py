@@ -135,7 +135,9 @@ def _by_wave(ctas: pd.DataFrame, places: int) -> pd.DataFrame:
             "longest_ns": groups["spent"].max(),
         }
     ).reset_index()
-    return rows.assign(imbalance=rows["longest_ns"] / rows["mean_ns"].where(rows["mean_ns"] > 0) - 1)
+    # The mean of equal times may come out longer than they are, in its last bit.
+    excess = (rows["longest_ns"] - rows["mean_ns"]).clip(lower=0)
+    return rows.assign(imbalance=excess / rows["mean_ns"].where(rows["mean_ns"] > 0))
 
 
 def _by_sm(ctas: pd.DataFrame) -> pd.DataFrame:
@@ -149,7 +151,8 @@ def _by_sm(ctas: pd.DataFrame) -> pd.DataFrame:
             "start_ns": groups["start_ns"].min(),
             "end_ns": groups["end_ns"].max(),
             "busy_ns": busy,
-            "idle_ns": last - first - busy,
+            # What was rounded may be longer than the launch by a step.
+            "idle_ns": (last - first - busy).clip(lower=0),
             "tail_ns": last - groups["end_ns"].max(),
         }
     ).reset_index()
@@ -178,7 +181,7 @@ def _by_launch(ctas: pd.DataFrame, sms: int, places: int) -> pd.DataFrame:
             "duration_ns": span,
             "tail_ns": tail,
             "tail": tail / span if span > 0 else np.nan,
-            "idle": 1 - busy.sum() / (sms * span) if span > 0 else np.nan,
+            "idle": max(0.0, 1 - busy.sum() / (sms * span)) if span > 0 else np.nan,
             "imbalance": busy.max() / busy.mean() - 1 if busy.mean() > 0 else np.nan,
         }
     )

@@ -279,10 +279,11 @@ def _sites(table: SiteTable, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
 def _losses(
     table: SiteTable, blocks: Blocks, writers: Writers, recorded: Array, corrupt: Array, unmatched: Array
 ) -> pd.DataFrame:
-    """One row per writer with something lost or wrong, or which never recorded."""
+    """One row per writer with something lost or wrong, or which never recorded in a kernel that has markers."""
     lost = writers.executed - writers.held
     unfinished = writers.entered & ~writers.done
-    wrong = (lost > 0) | (corrupt > 0) | (unmatched > 0) | unfinished | writers.nonsense | (recorded == 0)
+    silent = (recorded == 0) & bool(table.sites)  # without markers there was nothing to record
+    wrong = (lost > 0) | (corrupt > 0) | (unmatched > 0) | unfinished | writers.nonsense | silent
     slot = np.flatnonzero(wrong)
     slot = slot[np.argsort(blocks.cta[writers.row[slot]], kind="stable")]
     writer = writers.writer[slot]

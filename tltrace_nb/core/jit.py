@@ -21,7 +21,7 @@ from tvm.arith import Analyzer
 from tltrace_nb.core import cache
 from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.options import Auto, AutoOptions
-from tltrace_nb.core.devices import AUTO
+from tltrace_nb.core.devices import AUTO, model_of
 from tltrace_nb.core.errors import DeviceError, NotTracedError
 from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare
 from tltrace_nb.core.numbering import strip
@@ -248,6 +248,17 @@ class _StrippedImpl(OwnImpl):
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
         return strip(super().get_tir(*args, **kwargs))
+
+    def compile(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().compile(*args, **kwargs)
+        except Exception as error:
+            if self.target is None and model_of(AUTO) is not None:
+                error.add_note(
+                    "Without a CUDA device a kernel runs only while it is traced, on the virtual GPU: build it in a "
+                    "%%tltrace cell, or after trace.enable()."
+                )
+            raise
 
 
 @dataclass

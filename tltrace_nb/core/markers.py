@@ -240,6 +240,8 @@ def payload_expression(payload: Any, what: str) -> tuple[Any, PayloadType]:
                 f"{what}: the payload is the buffer {payload.name!r}; give one element, {payload.name}[i]"
             )
         payload = tirx.BufferLoad(payload, [0])
+    if isinstance(payload, (tirx.expr.EqualOp, tirx.expr.NotEqualOp)):
+        payload = payload.asobject()  # what a == b is until somebody asks
     if not isinstance(payload, tirx.PrimExpr):
         return _constant(payload, what)
     dtype = str(payload.dtype)

@@ -5,6 +5,7 @@ In: the author's wishes, as Python values. Out: :class:`TraceOptions`, hashable,
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -83,7 +84,10 @@ def _cta_ids(ctas: Ctas) -> tuple[int, ...]:
         if ctas.stop is None:
             raise ValueError(f"ctas={ctas}: a slice needs an end")
         ctas = range(*ctas.indices(ctas.stop))
-    ids = tuple(sorted(set(ctas)))
+    try:
+        ids = tuple(sorted({operator.index(each) for each in ctas}))
+    except TypeError as error:
+        raise TypeError(f"ctas={ctas!r}: give a number of CTAs, a range, a slice with an end, or ids") from error
     if not ids or ids[0] < 0:
         raise ValueError(f"ctas={ctas!r}: give at least one CTA, ids count from 0")
     return ids

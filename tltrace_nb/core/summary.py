@@ -19,6 +19,10 @@ TOP_NAMES = 5
 TABLE_NAMES = 30
 NONE = "–"
 """Stands in a table where there is no number."""
+UNMARKED = (
+    "no markers in this kernel: write trace.range around its operators, or let trace.auto or %%tltrace --auto do it"
+)
+"""Said instead of names where nothing could record."""
 
 
 def text(trace: Trace) -> str:
@@ -27,7 +31,8 @@ def text(trace: Trace) -> str:
     counts = counts[counts > 0]
     names = ", ".join(f"{clean(str(name))} × {count:,}" for name, count in counts.head(TOP_NAMES).items())
     more = f" and {len(counts) - TOP_NAMES:,} more" if len(counts) > TOP_NAMES else ""
-    return "\n  ".join([headline(trace), *([names + more] if names else []), *troubles(trace)])
+    told = names + more if trace.table.sites else UNMARKED
+    return "\n  ".join([headline(trace), *([told] if told else []), *troubles(trace)])
 
 
 def headline(trace: Trace) -> str:
@@ -123,7 +128,8 @@ def number(value: float, digits: int = 0) -> str:
 
 def html(trace: Trace) -> str:
     """The same, with a table of names; everything that comes from a kernel is escaped."""
-    lines = "".join(f"<br><em>{escape(line)}</em>" for line in troubles(trace))
+    told = troubles(trace) if trace.table.sites else [UNMARKED, *troubles(trace)]
+    lines = "".join(f"<br><em>{escape(line)}</em>" for line in told)
     names = by_name(trace.events)
     columns = ("count", "total", "mean", "payload_min", "payload_max")
     body = "".join(

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from tvm import tirx
-from tvm.arith import ConstIntBound
+from tvm.arith import Analyzer, ConstIntBound
 from tvm.ir import Range
 
 from tltrace_nb.core.errors import MarkerError
-from tltrace_nb.core.ir import Stmt, op_name, walk
+from tltrace_nb.core.ir import Expr, Stmt, ir_transform, op_name, walk
 from tltrace_nb.core.markers import Group
 from tltrace_nb.core.numbering import MarkedKernel, is_site, site_id
 from tltrace_nb.core.placement import ROLE_SCOPE
-from tltrace_nb.core.reach import WARP, Lanes, LaunchShape, Reach, analyzer_of
+from tltrace_nb.core.reach import WARP, Lanes, LaunchShape, Reach
 from tltrace_nb.core.sites import ENTRY_POINT, Writer
 
 PRODUCER, CONSUMER = "producer", "consumer"
+_UNKNOWN = 1 << 20
+"""What only the run knows is taken to be this large, and twice as large, to see what depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +175,39 @@ def _ids(truth: Lanes) -> frozenset[int]:
 
 def _trip_count(above: tuple[Stmt, ...], launch: LaunchShape) -> int | None:
     """How often a statement runs at most; ``None`` where no constant bounds it."""
-    analyzer = analyzer_of(launch)
+    # A bound that moves with what only the run knows is none: n // 32 is not bounded by the largest int32.
+    near, far = (_most_turns(above, launch, unknown) for unknown in (_UNKNOWN, 2 * _UNKNOWN))
+    return near if near == far else None
+
+
+def _most_turns(above: tuple[Stmt, ...], launch: LaunchShape, unknown: int) -> int | None:
+    """The same if what only the run knows, dimensions and loaded values, is at most ``unknown``."""
+    assumed = ConstIntBound(-unknown, unknown)
+    inner = [s for s in above if isinstance(s, tirx.For) and s.thread_binding is None]
+    own = {*launch.block_vars, *launch.thread_vars, *(s.loop_var for s in inner)}
+    analyzer = Analyzer()
+
+    def known(e: Expr) -> Expr:
+        """The expression, of which the analyzer has been told what it does not know."""
+
+        def visit(node: Any) -> Any:
+            if node.dtype.bits < 32 or node in own:
+                return None
+            value = node if isinstance(node, tirx.Var) else tirx.Var("loaded", node.dtype)
+            analyzer.update(value, assumed, True)
+            return value
+
+        return ir_transform(tirx.Evaluate(e), None, visit, ["tirx.Var", "tirx.BufferLoad"]).value
+
+    for var, extent in zip((*launch.block_vars, *launch.thread_vars), (*launch.grid, *launch.block), strict=True):
+        if isinstance(var, tirx.Var):
+            analyzer.bind(var, Range(0, known(extent)))
     times = 1
     for statement in above:
         if isinstance(statement, tirx.While):
             return None
-        if isinstance(statement, tirx.For) and statement.thread_binding is None:
-            most = analyzer.const_int_bound(statement.extent).max_value
-            if most == ConstIntBound.POS_INF or most >= 2**31 - 1:
-                return None
-            times *= max(int(most), 0)
-            analyzer.bind(statement.loop_var, Range(statement.min, statement.extent))
+        if statement in inner:
+            extent = known(statement.extent)
+            times *= max(int(analyzer.const_int_bound(extent).max_value), 0)
+            analyzer.bind(statement.loop_var, Range(known(statement.min), extent))
     return times

@@ -121,7 +121,7 @@ class Engine:
         finally:
             self.recorder.flush()
         if self._live:
-            report = deadlock(launch.program, launch.name, self.now, self._waiting, self._live, self._gathered)
+            report = deadlock(launch.program, launch.name, self.now - start, self._waiting, self._live, self._gathered)
             raise DeadlockError(report)
         self.now += self.gpu.launch_latency_ns * self.gpu.clock_ghz
 

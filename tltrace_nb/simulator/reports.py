@@ -44,7 +44,7 @@ def interruption(program: Program, name: str, error: BaseException, done: int, t
 def deadlock(
     program: Program,
     name: str,
-    now: float,
+    cycles: float,
     waiting: Mapping[Strand, Any],
     live: Iterable[Strand],
     gathered: Mapping[Any, Gathering],
@@ -53,7 +53,7 @@ def deadlock(
     stuck = sorted(live, key=lambda s: (s.cta.number, s.index))
     ctas = len({s.cta.number for s in stuck})
     where = f"{ctas} CTAs" if ctas > 1 else "one CTA"
-    lines = [f"kernel {name}: deadlock after {now:,.0f} cycles; nobody can go on in {where}:"]
+    lines = [f"kernel {name}: deadlock after {cycles:,.0f} cycles; nobody can go on in {where}:"]
     for strand in stuck[:_SHOWN]:
         where = _place(program, strand.line)
         lines.append(f"  {strand.who}{where}: waits for {_wanted(program, strand, waiting.get(strand), gathered)}")

@@ -127,38 +127,43 @@ class Statements:
             self._w.line(f"yield Meet({self._w.number()}, {place.strands!r})")
 
     def _store(self, s: Any, place: Place) -> None:
+        """A store. What it costs is counted whether or not its contents matter."""
         w = self._w
-        if not w.needed(s.buffer):
-            w.expressions(s.value, place) if not w.has_side_effects(s.value) else None
-            w.count_access(s.buffer, "store", None if place.grid else s.indices)
-            self.spend(place)
-            return
-        scope = str(s.buffer.scope())
-        name = w.buffer(s.buffer, s)
+        local = str(s.buffer.scope()) in LOCAL_SCOPES
         value = w.expressions(s.value, place)
-        if scope in LOCAL_SCOPES:
-            w.line(f"{name}.put({value}, {place.mask}, {w.expressions.index(s.indices, place)})")
-            self.spend(place)
-            return
-        self._count_store(s, place)
-        if place.grid and not place.masks:
-            self._check_conflict(s, place)
-        varies = any(w.varying(i) for i in s.indices)
-        parts = w.expressions.parts(s.indices, place)
-        if place.grid and parts is not None:
-            shape = w.expressions.shape(place)
-            w.line(f"put_sliced({name}, {value}, {place.mask}, {parts}, {len(place.grid)}, {shape})")
-        elif not varies and not w.varying(s.value) and place.mask == "True":
-            w.line(f"{name}.put({value}, {w.expressions.index(s.indices, place)})")
-        else:
-            w.line(f"{name}.scatter({value}, {place.mask}, {w.expressions.index(s.indices, place)})")
+        if not local:
+            self._count_store(s, place)
+        parts = None if local else w.expressions.parts(s.indices, place)
+        index = w.expressions.index(s.indices, place) if parts is None else ""
+        if w.needed(s.buffer):
+            name = w.buffer(s.buffer, s)
+            if not local and place.grid and not place.masks:
+                self._check_conflict(s, place)
+            varies = w.varying(s.value) or any(w.varying(i) for i in s.indices)
+            if local:
+                w.line(f"{name}.put({value}, {place.mask}, {index})")
+            elif parts is not None:
+                shape = w.expressions.shape(place)
+                w.line(f"put_sliced({name}, {value}, {place.mask}, {parts}, {len(place.grid)}, {shape})")
+            elif not varies and place.mask == "True":
+                w.line(f"{name}.put({value}, {index})")
+            else:
+                w.line(f"{name}.scatter({value}, {place.mask}, {index})")
+        elif w.has_side_effects(s.value):
+            w.line(value)
         self.spend(place)
 
     def _count_store(self, s: Any, place: Place) -> None:
         """Count a store; out of a fragment over all of a nest, with the sectors that its layout makes warps touch."""
         w = self._w
-        found = [w.spreads[load.buffer.data] for load in buffer_loads(s.value) if load.buffer.data in w.spreads]
-        whole = [spread for spread in found if spread.threads.ndim == len(place.grid)]
+        loops = [v for v in place.grid if v is not None]
+        whole = [
+            w.spreads[load.buffer.data]
+            for load in buffer_loads(s.value)
+            if load.buffer.data in w.spreads
+            and len(load.indices) == len(loops)
+            and all(any(uses(index, [v]) for index in load.indices) for v in loops)
+        ]
         if str(s.buffer.scope()) != "global" or not whole:
             w.count_access(s.buffer, "store", None if place.grid else s.indices)
             return
