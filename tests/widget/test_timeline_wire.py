@@ -14,6 +14,7 @@ from random_traces import traces
 from wire_reader import Read, columns, read
 
 from tltrace_nb.core.trace import load
+from tltrace_nb.widget.colors import name_colors
 from tltrace_nb.widget.frames import frames
 from tltrace_nb.widget.wire import encode
 
@@ -89,6 +90,13 @@ def test_nanoseconds_come_back_from_cycles(name: str) -> None:
         assert rate[lane] * row.duration == pytest.approx(row.duration_ns, abs=1e-6)
 
 
+def test_a_cta_with_one_event_has_the_rate_of_that_event() -> None:
+    trace = make_trace([span("a", 0, 10), span("a", 100, 110), span("b", 5, 25, cta=1)])
+    slow = trace.events.assign(duration_ns=[5.0, 5.0, 40.0])
+    column = columns(encode(FakeTrace(slow, trace.ctas, trace.flows, trace.losses, trace.meta)))
+    assert column["lane_ns_rate"] == [0.5, 2.0]
+
+
 def test_times_off_their_ctas_line_are_not_called_aligned() -> None:
     trace = make_trace([span("a", 0, 1), span("b", 10, 11), span("c", 20, 21)])
     bent = trace.events.assign(start_ns=[0.0, 9.0, 10.0])
@@ -131,3 +139,15 @@ def test_a_shuffled_frame_gives_the_same_picture() -> None:
     seen = [[(e.cta, e.thread, e.lane, e.name, e.start) for e in read(encode(each))] for each in (trace, other)]
     assert seen[0] == seen[1]
     assert [mixed["start"].iloc[e.id] for e in read(encode(other))] == [e.start for e in read(encode(other))]
+
+
+def test_a_name_has_the_colour_that_it_has_in_the_figure_also_in_a_part_of_the_trace() -> None:
+    trace = pipeline()
+    silent = trace.events["name"].cat.add_categories(["never recorded"])
+    whole = FakeTrace(trace.events.assign(name=silent), trace.ctas, trace.flows, trace.losses, trace.meta)
+    part = FakeTrace(whole.events.query("name == 'mma'"), trace.ctas, trace.flows, trace.losses, trace.meta)
+    names = whole.events["name"].unique()
+    for each in (encode(whole), encode(part, names=names)):
+        header = json.loads(each.header)
+        colors = dict(zip(header["names"], (header["palette"][n] for n in header["name_color"]), strict=True))
+        assert {name: colors[name] for name in names} == name_colors(names)

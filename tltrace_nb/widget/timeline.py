@@ -114,7 +114,7 @@ class Timeline(anywidget.AnyWidget):
         check(1, time)
         self._trace = frames(source)
         self._shown = selected(self._trace, events, ctas)
-        wire = encode(self.shown, title=title)
+        wire = encode(self.shown, title=title, names=self._trace.events["name"].unique())
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
         unit = unit_of(wire.aligned, self._shown, time)

@@ -36,7 +36,7 @@ from tltrace_nb.widget.colors import PALETTE, name_colors
 from tltrace_nb.widget.text import SIMULATED, badge, loss_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tltrace_nb.widget.lanes import Time, TraceLike
 
@@ -97,8 +97,11 @@ class _Columns:
         self.parts.append(np.ascontiguousarray(rows[:, :width].T).tobytes())
 
 
-def encode(trace: TraceLike, *, title: str | None = None) -> Wire:
+def encode(trace: TraceLike, *, title: str | None = None, names: Iterable[str] | None = None) -> Wire:
     """Encode ``trace``. ``title`` defaults to the kernel's name.
+
+    ``names`` are those among which colours are given out (default: those of the events); of a part of a trace, give
+    those of the whole, so that a name has one colour in all views.
 
     Raises ``ValueError`` where the starts of the events lie 2**53 cycles apart, which no browser can draw.
     """
@@ -111,9 +114,8 @@ def encode(trace: TraceLike, *, title: str | None = None) -> Wire:
     if len(start) and int((start + duration).max()) - origin >= EXACT:
         raise ValueError("these events lie more than 2**53 cycles apart: select some of them, trace.events.query(...)")
     first = np.flatnonzero(np.diff(lane_of, prepend=-1)) if len(lane_of) else np.zeros(0, np.int64)
-    names, sources = _codes(events["name"]), _codes(events["source"])
-    pair = names[0] * len(sources[1]) + sources[0]
-    sites, site = _distinct(pair[order], len(names[1]) * len(sources[1]))
+    (name, all_names), (source, sources) = _codes(events["name"]), _codes(events["source"])
+    sites, site = _distinct((name * len(sources) + source)[order], len(all_names) * len(sources))
     columns = _Columns()
     gap = np.diff(start, prepend=0)
     gap[first] = 0
@@ -123,24 +125,25 @@ def encode(trace: TraceLike, *, title: str | None = None) -> Wire:
     _payloads(columns, events, order)
     if (order != np.arange(len(order))).any():
         columns.integers("id", order)
-    columns.integers("site_name", sites // len(sources[1]))
-    columns.integers("site_source", sites % len(sources[1]))
+    columns.integers("site_name", sites // len(sources))
+    columns.integers("site_source", sites % len(sources))
     groups, roles, lane_names = (_codes(lanes[key]) for key in ("group", "role", "lane"))
+    count = np.diff(first, append=len(start))
     columns.integers("lane_first", start[first] - origin)
-    columns.integers("lane_count", np.diff(first, append=len(start)))
+    columns.integers("lane_count", count)
     for key in ("cta", "block_x", "block_y", "block_z", "thread", "sm"):
         columns.integers(f"lane_{key}", lanes[key].to_numpy(np.int64))
     for key, coded in (("group", groups), ("role", roles), ("lane", lane_names)):
         columns.integers(f"lane_{key}", coded[0])
     columns.floats("lane_cta_cycles", _cta_cycles(trace, lanes))
-    offset, rate = _clock(events, origin)
+    offset, rate = _clock(events, origin, order[np.concatenate([first, first + count - 1])])
     aligned = bool(np.isfinite(rate).all()) and len(rate) > 0
     if aligned:
-        ctas = np.searchsorted(np.unique(events["cta"].to_numpy()), lanes["cta"].to_numpy())
+        _, ctas = np.unique(lanes["cta"].to_numpy(), return_inverse=True)
         columns.floats("lane_ns_offset", offset[ctas])
         columns.floats("lane_ns_rate", rate[ctas])
     _flows(columns, trace.flows, events, order)
-    colors = name_colors(names[1])
+    colors = name_colors(events["name"].unique() if names is None else names)
     heading = trace.meta.kernel if title is None else title
     header = {
         "version": VERSION,
@@ -152,9 +155,9 @@ def encode(trace: TraceLike, *, title: str | None = None) -> Wire:
         "origin": str(origin),
         "ns": aligned,
         "palette": list(PALETTE),
-        "names": _short(names[1]),
-        "name_color": [PALETTE.index(colors[name]) for name in names[1]],
-        "sources": _short(sources[1]),
+        "names": _short(all_names),
+        "name_color": [PALETTE.index(colors.get(each, PALETTE[0])) for each in all_names],
+        "sources": _short(sources),
         "groups": _short(groups[1]),
         "roles": _short(roles[1]),
         "lane_names": _short(lane_names[1]),
@@ -238,26 +241,30 @@ def _cta_cycles(trace: TraceLike, lanes: pd.DataFrame) -> npt.NDArray[np.float64
     return np.asarray(known.reindex(lanes["cta"]).to_numpy(np.float64), np.float64)
 
 
-def _clock(events: pd.DataFrame, origin: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _clock(events: pd.DataFrame, origin: int, ends: Ints) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Per CTA, in ascending order: the ns of the cycle ``origin``, and ns per cycle.
 
-    NaN for all where an event is off its CTA's line.
+    ``ends`` are the positions of the first and the last event of every lane. NaN for all CTAs where an event is off its
+    CTA's line.
     """
     cta, start, ns = (events[key].to_numpy() for key in ("cta", "start", "start_ns"))
-    ids, of = np.unique(cta, return_inverse=True)
+    ids = np.unique(cta[ends])
     none = np.full(len(ids), np.nan)
     if not len(ids) or not np.isfinite(ns).all():
         return none, none
     cycles = (start - origin).astype(np.float64)
-    by = np.lexsort((cycles, of))
-    low = by[np.flatnonzero(np.diff(of[by], prepend=-1))]
-    high = by[np.flatnonzero(np.diff(of[by], append=len(ids)))]
+    by = ends[np.lexsort((cycles[ends], cta[ends]))]
+    low = by[np.flatnonzero(np.diff(cta[by], prepend=cta[by[0]] - 1))]
+    high = by[np.flatnonzero(np.diff(cta[by], append=cta[by[-1]] + 1))]
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = (ns[high] - ns[low]) / (cycles[high] - cycles[low])
-        each = events["duration_ns"].to_numpy(np.float64) / events["duration"].to_numpy(np.float64)
-    usual = np.median(each[np.isfinite(each)]) if np.isfinite(each).any() else 1.0
-    rate = np.where(np.isfinite(rate) & (rate > 0), rate, usual)
+        own = events["duration_ns"].to_numpy(np.float64)[by] / events["duration"].to_numpy(np.float64)[by]
+    # A CTA whose events all start at once has the rate of one that lasts; one of instants alone, that of its peers.
+    usual = np.median(own[np.isfinite(own)]) if np.isfinite(own).any() else 1.0
+    lasting = pd.Series(np.where(np.isfinite(own), own, np.nan)).groupby(cta[by]).first().fillna(usual).to_numpy()
+    rate = np.where(np.isfinite(rate) & (rate > 0), rate, lasting)
     offset = ns[low] - rate * cycles[low]
+    of = np.searchsorted(ids, cta)
     missed = np.abs(offset[of] + rate[of] * cycles - ns)
     return (offset, rate) if (missed <= _NS_ERROR + 1e-9 * np.abs(ns)).all() else (none, none)
 
