@@ -130,7 +130,7 @@ def run_all(tab: Any, app: str = "lab") -> None:
     if app == "lab":
         tab.locator(".jp-StatusBar-TextItem", has_text="| Idle").wait_for(timeout=PATIENCE_MS)
     else:
-        tab.locator(".jp-NotebookKernelStatus, .jp-Notebook-ExecutionIndicator").first.wait_for(
+        tab.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(
             state="attached", timeout=PATIENCE_MS
         )
     for attempt in range(TRIES):
