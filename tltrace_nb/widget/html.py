@@ -77,7 +77,8 @@ def write_html(
 def _scripts(trace: TraceLike, events: pd.DataFrame, time: Time, height: int | None) -> str:
     """The events and the timeline that draws them."""
     losses = of_ctas(trace.losses, trace, events)
-    wire = encode(Frames(events, trace.ctas, trace.flows, losses, trace.meta), title="")
+    shown = Frames(events, trace.ctas, trace.flows, losses, trace.meta)
+    wire = encode(shown, title="", names=trace.events["name"].unique())
     options = json.dumps({"height": height, "view": {"unit": unit(wire.aligned, events, time)}})
     own = Template(_resource("page.js")).substitute(data=wire.script(), options=options)
     return f'<script type="module">\n{_resource("static/timeline.js")}\n{own}</script>'
