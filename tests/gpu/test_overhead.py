@@ -9,7 +9,8 @@ import pytest
 import tilelang
 import tilelang.language as T
 import torch
-from kernels import BY_NAME
+from kernels.attention import attention
+from kernels.elementwise import softmax
 
 from tltrace_nb import trace
 from tltrace_nb.core.jit import Compilation, TracedKernel, compile_traced
@@ -60,18 +61,22 @@ def counting(marks: int) -> Any:
     return count
 
 
-def reference(name: str) -> tuple[TracedKernel, tuple[Any, ...]]:
-    kernel = BY_NAME[name]
-    how = Compilation(out_idx=list(kernel.out_idx) or None, pass_configs=kernel.pass_configs)
-    return compile_traced(kernel.build(), how, TraceOptions(), lambda _: None), kernel.inputs("cuda")
+LONG: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
+    "matmul": (matmul, (SQUARE, SQUARE), "float16"),
+    "attention": (lambda: attention(False, 4, 16, 1024), ((4, 1024, 16, 64),) * 3, "float16"),
+    "softmax": (lambda: softmax(65536, 2048), ((65536, 2048),), "float32"),
+}
+"""Builders of kernels that take long enough for the host not to count, and the shapes and the type of their inputs."""
 
 
 def cases(name: str) -> tuple[TracedKernel, tuple[Any, ...]]:
-    if name != "matmul":
-        return reference(name)
-    with trace.tracing():
-        kernel = matmul()
-    return kernel, tuple(torch.randn(SIZE, SIZE, dtype=torch.float16, device="cuda") for _ in range(2))
+    build, shapes, dtype = LONG[name]
+    inputs = tuple(torch.randn(shape, dtype=getattr(torch, dtype), device="cuda") for shape in shapes)
+    if name == "matmul":
+        with trace.tracing():
+            return build(), inputs
+    how, options = Compilation(out_idx=[-1]), TraceOptions.of(budget=2 << 30)
+    return compile_traced(build(), how, options, lambda _: None), inputs
 
 
 def slowdown(kernel: TracedKernel, inputs: tuple[Any, ...]) -> float:

@@ -72,6 +72,13 @@ def test_another_view_is_drawn_by_plotly_without_saying_so() -> None:
     assert PLOTLY_MIME in data
 
 
+@pytest.mark.usefixtures("notebook")
+def test_without_anywidget_a_notebook_gets_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    (data,) = shown(pipeline(), renderer=None)
+    assert set(data) == {PLOTLY_MIME, "text/html", "text/plain"}
+
+
 def test_the_timeline_has_no_views_of_plotly() -> None:
     with pytest.raises(ValueError, match="view= and color= are Plotly's"):
         show(pipeline(), renderer="timeline", color="wave")

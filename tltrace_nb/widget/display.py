@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from tltrace_nb.core.trace import LIMIT
@@ -46,12 +47,13 @@ def show(
     """Display the timeline of ``trace`` in a notebook; elsewhere print its ``repr`` and how to get a file.
 
     ``renderer``: the interactive ``"timeline"``, or ``"plotly"``, of which alone ``limit``, ``view`` and ``color`` are
-    options, and which is taken where one of the last two is given. The other options, and the errors, are those of
-    ``figure``; ``ValueError`` for another renderer, or for a view or a colour with ``"timeline"``.
+    options, and which is taken where one of the last two is given, or where anywidget is not installed. The other
+    options, and the errors, are those of ``figure``; ``ValueError`` for another renderer, or for a view or a colour
+    with ``"timeline"``; ``ModuleNotFoundError`` where that is asked for and anywidget is missing.
     """
     check_view(view, color)
     charted = (view, color) != ("thread", "name")
-    renderer = renderer or ("plotly" if charted else "timeline")
+    renderer = renderer or ("plotly" if charted or not _installed("anywidget") else "timeline")
     if renderer not in RENDERERS:
         raise ValueError(f"renderer={renderer!r} is not one of {', '.join(map(repr, RENDERERS))}")
     if charted and renderer == "timeline":
@@ -71,6 +73,10 @@ def show(
         return
     data = bundle(trace, events=wanted, limit=limit, time=time, height=height, title=title, view=view, color=color)
     display(data, raw=True)  # type: ignore[no-untyped-call]
+
+
+def _installed(package: str) -> bool:
+    return sys.modules.get(package) is not None or (package not in sys.modules and find_spec(package) is not None)
 
 
 def still(trace: TraceLike) -> dict[str, str]:
