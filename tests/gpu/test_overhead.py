@@ -80,17 +80,17 @@ def cases(name: str) -> tuple[TracedKernel, tuple[Any, ...]]:
 
 
 def slowdown(kernel: TracedKernel, inputs: tuple[Any, ...]) -> float:
-    """Traced over untraced, another way: one pair of events per launch, many launches, the kernels taking turns."""
+    """Traced over untraced, another way: the device idle before each pair of events, many launches between them."""
     inner = kernel.kernel
     plain = tilelang.compile(strip(kernel.source), out_idx=list(inner.out_idx) or None, pass_configs=inner.pass_configs)
     slots, _ = kernel.allocate(inputs)
     times: dict[str, list[float]] = {"plain": [], "traced": []}
-    for _ in range(400):
+    for _ in range(100):
         for name, call in (("plain", lambda: plain(*inputs)), ("traced", lambda: inner(*inputs, slots))):
             events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
             torch.cuda.synchronize()
             events[0].record()
-            for _ in range(5):
+            for _ in range(30):  # the first one's way to the device is in the time
                 call()
             events[1].record()
             torch.cuda.synchronize()
