@@ -174,27 +174,34 @@ def _run(given: argparse.Namespace) -> None:
 
     if not given.script.is_file():
         raise TraceError(f"{given.script}: there is no such script")
-    arguments, path, before = sys.argv, sys.path[:], trace.history
+    auto = None if given.on is None and not given.auto else given.on or True
+    before = trace.history
+    captured: list[Trace] = []
     try:
-        auto = None if given.on is None and not given.auto else given.on or True
-        trace.enable(given.output, device=given.device, auto=auto)
-    except ValueError as error:
+        with trace.tracing(output=given.output, device=given.device, auto=auto), plain_builders(trace):
+            try:
+                _execute(given.script, given.arguments)
+            finally:
+                captured += [each for each in trace.history if all(each is not other for other in before)]
+                for each in captured:
+                    print(f"wrote {trace.dump(each, None, stem=given.script.stem)}.html and .tltrace")
+    except ValueError as error:  # of the switch: those of the script have been told
         raise TraceError(str(error)) from None
-    sys.argv, sys.path[:] = [str(given.script), *given.arguments], [str(given.script.parent), *path]
-    try:
-        with plain_builders(trace):
-            runpy.run_path(str(given.script), run_name="__main__")
-    except Exception:
-        traceback.print_exc()
-        raise TraceError(f"{given.script} failed") from None
-    finally:
-        trace.disable()
-        sys.argv, sys.path[:] = arguments, path
-        captured = [each for each in trace.history if all(each is not other for other in before)]
-        for each in captured:
-            print(f"wrote {trace.dump(each, None, stem=given.script.stem)}.html and .tltrace")
     if not captured:
         raise TraceError(f"{given.script} ran, but nothing was traced; --auto marks kernels of @tilelang.jit too")
+
+
+def _execute(script: Path, arguments: list[str]) -> None:
+    """Run a script as Python does; its exceptions are printed as Python prints them."""
+    before, path = sys.argv, sys.path[:]
+    sys.argv, sys.path[:] = [str(script), *arguments], [str(script.parent), *path]
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except Exception:
+        traceback.print_exc()
+        raise TraceError(f"{script} failed") from None
+    finally:
+        sys.argv, sys.path[:] = before, path
 
 
 def _format(out: Path, wanted: str | None) -> Format:
