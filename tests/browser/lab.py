@@ -118,6 +118,8 @@ def opened(browser: Any, address: str, app: str = "lab", height: int = 2600) -> 
             route.abort()
 
     tab.route("**/*", gate)
+    # On a busy machine a front end may ask, which kernel to use for example: it gets what it proposes.
+    tab.add_locator_handler(tab.locator("dialog.jp-Dialog .jp-mod-accept"), lambda button: button.last.click())
     tab.goto(f"{address}/{APPS[app][1]}token={TOKEN}")
     tab.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=PATIENCE_MS)
     return tab
