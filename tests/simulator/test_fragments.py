@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernels import BY_NAME
+from tvm import tirx
 
 from tltrace_nb.simulator.costing import UNITS, Pricing
 from tltrace_nb.simulator.costs import Unit
-from tltrace_nb.simulator.fragments import Spread, Traffic
+from tltrace_nb.simulator.fragments import Spread, Traffic, spread_of
 from tltrace_nb.simulator.machine import preset
 from tltrace_nb.simulator.run import compile_virtual
 
@@ -42,6 +43,16 @@ def test_a_row_over_the_whole_cta_is_moved_in_whole_lines():
 def test_what_all_threads_need_all_threads_hold():
     highest = spreads_of("softmax")["highest"]
     assert (highest.values, highest.copies) == (1, 128)
+
+
+def test_a_layout_in_operations_that_are_not_known_is_left_out() -> None:
+    class Odd:
+        thread = tirx.log2(tirx.Var("_i", "float32"))
+
+        def get_input_shape(self) -> list[int]:
+            return [4]
+
+    assert spread_of(Odd()) is None
 
 
 @given(st.integers(0, 5), st.integers(0, 3), st.sampled_from([1, 2, 4, 8]), st.randoms(use_true_random=False))

@@ -98,7 +98,8 @@ class Spread:
 def spreads(func: Any, target: Any) -> Mapping[Any, Spread]:
     """The layouts of a scheduled PrimFunc's fragments, by the data of their buffers.
 
-    TileLang's own errors pass through: the kernel could not be compiled for a card either.
+    One that is written in operations not known here is left out, for only times hang on it. TileLang's own errors pass
+    through: the kernel could not be compiled for a card either.
     """
     with target:
         module = tilelang.transform.LayoutInference()(tvm.IRModule({func.attrs["global_symbol"]: func}))
@@ -107,22 +108,28 @@ def spreads(func: Any, target: Any) -> Mapping[Any, Spread]:
     for statement, _ in walk(inferred.body):
         if isinstance(statement, tirx.SBlock):
             for buffer, layout in dict(statement.annotations.get(_ANNOTATION, {})).items():
-                if hasattr(layout, "thread") and all(isinstance(e, tirx.IntImm) for e in layout.get_input_shape()):
-                    found[getattr(buffer, "data", buffer)] = _spread(layout)
+                fixed = all(isinstance(e, tirx.IntImm) for e in layout.get_input_shape())
+                spread = spread_of(layout) if fixed and hasattr(layout, "thread") else None
+                if spread is not None:
+                    found[getattr(buffer, "data", buffer)] = spread
     return found
 
 
-def _spread(layout: Any) -> Spread:
+def spread_of(layout: Any) -> Spread | None:
+    """What a ``tilelang.layout.Fragment`` of fixed extents says; ``None`` where it cannot be worked out."""
     shape = tuple(int(e) for e in layout.get_input_shape())
     # TileLang names the axes _i, _j, _k and so on, and the copies _rep.
     axes = {f"_{chr(ord('i') + axis)}": places for axis, places in enumerate(np.indices(shape))}
-    threads = np.broadcast_to(_value(layout.thread, {**axes, "_rep": 0}), shape)
+    try:
+        threads = np.broadcast_to(_value(layout.thread, {**axes, "_rep": 0}), shape)
+    except LookupError:
+        return None
     values = math.prod(int(e) for e in layout.get_output_shape())
     return Spread(threads, values, max(1, int(layout.get_thread_size()) * values // math.prod(shape)))
 
 
 def _value(e: Any, known: dict[str, Any]) -> Any:
-    """An index expression of a layout, over arrays of its variables."""
+    """An index expression of a layout, over arrays of its variables; ``LookupError`` where it has anything else."""
     if isinstance(e, (int, tirx.IntImm)):
         return int(e)
     if isinstance(e, tirx.Var):
@@ -130,7 +137,8 @@ def _value(e: Any, known: dict[str, Any]) -> Any:
     if isinstance(e, tirx.Cast):
         return _value(e.value, known)
     found = arithmetic(e)
-    assert found is not None, f"a layout with {e}"
+    if found is None:
+        raise LookupError(f"{type(e).__name__} in a layout")
     function, operands = found
     return function(*(_value(operand, known) for operand in operands))
 
