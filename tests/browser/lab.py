@@ -30,7 +30,7 @@ APPS = {"lab": ("jupyterlab", "lab/tree/demo.ipynb?reset&"), "notebook": ("noteb
 
 @contextmanager
 def served(home: Path, cells: Sequence[str], app: str = "lab", log: str = "server.log") -> Iterator[str]:
-    """The address of a running server; it has ``home/work/demo.ipynb``, with these cells if it was not there before."""
+    """The address of a running server that shows ``demo.ipynb``, with these cells if ``home`` did not have it yet."""
     import nbformat
 
     work = home / "work"

@@ -3,11 +3,18 @@
 It takes the IR that the CUDA path would compile next (scheduled by TileLang for the chosen architecture, markers
 placed) and fills the same ``slots``. The way of a kernel through the modules::
 
-    run           schedules it, binds tensors, decides how many CTAs fit on an SM
+    run           schedules it, decides how many CTAs fit on an SM (footprint)
+      binding     checks the arguments and binds them (packed)
+      fragments   asks TileLang how fragments lie over threads
+      registers   writes out tile operators of single threads, and vectors (vectors)
       program     compiles a launch to a Python generator, by way of
-        uniformity, expressions, statements, tileops
+        uniformity, expressions, statements, nests, tileops, barrierops; needs, inhand say what may be left out
+      lines       knows the source line of each statement
       storage     gives each CTA its memory (memory, barriers)
       engine      lets the strands run in order of time (strand, requests)
         costing   prices what they do (costs, machine)
         recording fills the slots
+      reports     says what went wrong, who waits for whom, at which line
+
+Generated code calls ``tiles``, ``values``, ``bits`` and ``warps``.
 """
