@@ -17,8 +17,7 @@ export interface ColumnSpec {
 export interface Header {
   version: number;
   title: string;
-  badge: string;
-  simulated: string;
+  badge: { text: string; why: string; warns: boolean } | null;
   losses: string;
   events: number;
   origin: string;

@@ -22,6 +22,7 @@ CTA they are ``ns_offset + ns_rate * cycles``, and where that does not hold ther
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import json
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ import pandas as pd
 
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import PALETTE, name_colors
-from tltrace_nb.widget.text import SIMULATED, badge, loss_text
+from tltrace_nb.widget.text import badge, loss_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -145,11 +146,11 @@ def encode(trace: TraceLike, *, title: str | None = None, names: Iterable[str] |
     _flows(columns, trace.flows, events, order)
     colors = name_colors(events["name"].unique() if names is None else names)
     heading = trace.meta.kernel if title is None else title
+    worn = badge(trace.meta)
     header = {
         "version": VERSION,
         "title": clean(heading, 80) if heading else "",
-        "badge": badge(trace.meta),
-        "simulated": SIMULATED,
+        "badge": worn and dataclasses.asdict(worn),
         "losses": loss_text(trace.losses),
         "events": len(events),
         "origin": str(origin),

@@ -1043,12 +1043,13 @@ var Bar = class {
       state.unit
     );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
+    const badge = header.badge;
     const [all, help2] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
     this.root = h(
       "div",
       { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
       header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
-      header.badge ? h("span", { class: "tlt-badge", title: header.simulated }, header.badge) : null,
+      badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null,
       h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
       h("span", { class: "tlt-grow" }),
       h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
@@ -3102,8 +3103,9 @@ var STYLE = `
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   max-width: 26em; }
 .tlt-count { color: var(--tlt-soft); white-space: nowrap; }
-.tlt-badge { border: 1px solid var(--tlt-warn); border-radius: 9px; padding: 0 7px; color: var(--tlt-warn);
+.tlt-badge { border: 1px solid var(--tlt-line); border-radius: 9px; padding: 0 7px; color: var(--tlt-soft);
   font-size: 11px; white-space: nowrap; }
+.tlt-badge.tlt-warns { border-color: var(--tlt-warn); color: var(--tlt-warn); }
 .tlt-grow { flex: 1 1 0; min-width: 0; }
 .tlt button, .tlt select, .tlt input { font: inherit; color: inherit; background: transparent; margin: 0;
   border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 6px; font-size: 11.5px; }
