@@ -43,8 +43,8 @@ STILL = "tltrace-still"
 THEMES = ("auto", "light", "dark")
 KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "layout")
 VIEW_KEYS = (
-    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "collapsed", "hidden", "pinned",
-    "order",
+    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "ghost", "collapsed", "hidden",
+    "pinned", "order",
 )  # fmt: skip
 
 
@@ -89,6 +89,8 @@ class Timeline(anywidget.AnyWidget):
     """Whether a view is light or dark, when it is opened."""
     still = traitlets.Unicode().tag(sync=True)
     """Class of the still picture that a view stands in for."""
+    instead = traitlets.Unicode().tag(sync=True)
+    """Words that a view shows in place of the events, such as why there are none; empty: it shows the events."""
 
     def __init__(
         self,
@@ -114,7 +116,9 @@ class Timeline(anywidget.AnyWidget):
         check(1, time)
         self._trace = frames(source)
         self._shown = selected(self._trace, events, ctas)
-        wire = encode(self.shown, title=title, names=self._trace.events["name"].unique())
+        self._names = set(self._trace.events["name"].unique())
+        self._save = save
+        wire = encode(self.shown, title=title, names=self._names)
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
         unit = unit_of(wire.aligned, self._shown, time)
@@ -137,6 +141,28 @@ class Timeline(anywidget.AnyWidget):
         if events is trace.events:
             return trace
         return Frames(events, trace.ctas, trace.flows, of_ctas(trace.losses, trace, events), trace.meta)
+
+    def replace(self, source: TraceLike | pd.DataFrame, *, title: str | None = None) -> None:
+        """Show another run in place of this one, as all of its events; ``source`` and ``title`` as at first.
+
+        The events move to where they are now, and where they were stays as a ghost under the lanes. What the view
+        looks like stays; nothing is selected. Errors as those of ``Timeline``.
+
+        >>> timeline.replace(matmul_with_three_stages)
+        """
+        trace = frames(source)
+        names = self._names | set(trace.events["name"].unique())
+        wire = encode(trace, title=title, names=names)
+        if self._link is not None:
+            self._link.remove(self)
+        self._link = None
+        self._trace, self._shown, self._names = trace, trace.events, names
+        self.__dict__.pop("_texts", None)
+        packed = _packed(wire.columns, self._save)
+        self._columns = b"" if packed else wire.columns
+        with self.hold_sync():  # one message: a view must not see the header of one run and the columns of another
+            self.header, self.columns, self.selected, self.instead = wire.header, packed, b"", ""
+        self._join()
 
     @property
     def selection(self) -> pd.DataFrame:
