@@ -18,6 +18,8 @@ export interface Header {
   version: number;
   title: string;
   badge: { text: string; why: string; warns: boolean } | null;
+  /** The least and the greatest time of another trace for which the axis is to have room. */
+  room: Record<"cycles" | "ns", [number, number] | null> | null;
   losses: string;
   events: number;
   origin: string;

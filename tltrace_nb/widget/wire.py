@@ -98,8 +98,14 @@ class _Columns:
         self.parts.append(np.ascontiguousarray(rows[:, :width].T).tobytes())
 
 
-def encode(trace: TraceLike, *, title: str | None = None, names: Iterable[str] | None = None) -> Wire:
-    """Encode ``trace``. ``title`` defaults to the kernel's name.
+def encode(
+    trace: TraceLike,
+    *,
+    title: str | None = None,
+    names: Iterable[str] | None = None,
+    beside: TraceLike | None = None,
+) -> Wire:
+    """Encode ``trace``. ``title`` defaults to the kernel's name; the axis has room for the events of ``beside``, too.
 
     ``names`` are those among which colours are given out (default: those of the events); of a part of a trace, give
     those of the whole, so that a name has one colour in all views.
@@ -151,6 +157,7 @@ def encode(trace: TraceLike, *, title: str | None = None, names: Iterable[str] |
         "version": VERSION,
         "title": clean(heading, 80) if heading else "",
         "badge": worn and dataclasses.asdict(worn),
+        "room": None if beside is None else _room(beside.events),
         "losses": loss_text(trace.losses),
         "events": len(events),
         "origin": str(origin),
@@ -165,6 +172,15 @@ def encode(trace: TraceLike, *, title: str | None = None, names: Iterable[str] |
         "columns": columns.specs,
     }
     return Wire(json.dumps(header), b"".join(columns.parts), aligned)
+
+
+def _room(events: pd.DataFrame) -> dict[str, list[float] | None]:
+    """From the first begin to the last end, in cycles and in ns; ``None`` where that is not known."""
+    spans: dict[str, list[float] | None] = {}
+    for unit_, start, duration in (("cycles", "start", "duration"), ("ns", "start_ns", "duration_ns")):
+        begin, end = events[start].min(), (events[start] + events[duration]).max()
+        spans[unit_] = None if pd.isna(begin) or pd.isna(end) else [float(begin), float(end)]
+    return spans
 
 
 def _codes(values: pd.Series[Any]) -> tuple[Ints, list[str]]:

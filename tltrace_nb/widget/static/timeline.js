@@ -1450,16 +1450,18 @@ var SAME = { offset: 0, rate: 1 };
 var LEAST = 8;
 var FAR = 2 ** 40;
 var Axis = class {
-  /** The axis has room for `events`, and for those of `beside`. */
-  constructor(events, unit, beside = null) {
+  /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
+  constructor(events, unit, beside = null, room = null) {
     this.events = events;
     this.unit = unit;
     if (unit === "cycles") {
       this.origin = events.origin;
       const offset = beside ? Number(beside.origin - events.origin) : 0;
-      this.whole = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
+      const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
+      const origin = Number(events.origin);
+      this.whole = join(own, room && { from: room.from - origin, to: room.to - origin });
     } else {
-      const { from, to } = join(extentNs(events), beside && extentNs(beside));
+      const { from, to } = join(join(extentNs(events), beside && extentNs(beside)), room);
       const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
       this.origin = BigInt(base);
       this.whole = { from: from - base, to: to - base };
@@ -1700,7 +1702,9 @@ var Scene = class {
     return ghost && state.ghost && ghost.has(state.unit) ? ghost : null;
   }
   newAxis() {
-    return new Axis(this.events, this.state.unit, this.beside?.events);
+    const { unit } = this.state;
+    const room = this.header.room?.[unit];
+    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
   }
   newRows() {
     return new Rows(this.roots, this.state.lanes, this.beside ? UNDER : 0);
