@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tltrace_nb.core.rows import FlowEdge, Instant, Slice, compute_flows
     from tltrace_nb.core.sites import EventKind
     from tltrace_nb.core.trace import Trace, load
+    from tltrace_nb.explorer.explorer import explore
     from tltrace_nb.widget.timeline import Timeline
 
 _HOME = {
@@ -34,6 +35,7 @@ _HOME = {
     "close_range": "core.markers",
     "compare": "analysis.compare",
     "compute_flows": "core.rows",
+    "explore": "explorer.explorer",
     "load": "core.trace",
     "open_range": "core.markers",
 }
@@ -52,6 +54,7 @@ __all__ = [
     "close_range",
     "compare",
     "compute_flows",
+    "explore",
     "load",
     "open_range",
     "trace",
