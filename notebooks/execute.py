@@ -1,7 +1,7 @@
 """Execute notebooks in place, as they are committed: ``python notebooks/execute.py notebooks/01_first_trace.ipynb ...``
 
-In: notebooks, and nbclient. Out: the same with the outputs of a fresh run, without views of widgets, which show an error
-where no kernel runs; the still picture of each timeline stays. The exit code is 1 where a cell failed.
+In: notebooks, and nbclient. Out: the same with the outputs of a fresh run, without views of widgets, which show an
+error where no kernel runs; the still picture of each timeline stays. The exit code is 1 where a cell failed.
 """
 
 from __future__ import annotations
