@@ -32,9 +32,7 @@ def newest_load(answer: Any, trace: Trace, iteration: int = 4) -> Verdict:
     if given == loads["payload"].max():
         return wrong("that is the last load of all; there are not so many buffers.")
     if given == len(issued):
-        return wrong("that is how many loads have been issued. They count from 0.")
-    if given is not None and given == newest + 1:
-        return wrong("its buffer is the one that this product still reads.")
+        return wrong("so many have been issued, but they count from 0: the buffer of that one is still being read.")
     return wrong("in the rows of CTA 0, look for the loads that start before this product does.")
 
 
