@@ -13,7 +13,7 @@ import pytest
 from tltrace_nb import __version__, cli, load
 from tltrace_nb.cli import FORMATS, main
 
-GEMM = Path(str(files("tltrace_nb"))) / "datasets" / "gemm.tltrace"
+GEMM = Path(str(files("tltrace_nb"))) / "datasets" / "h200" / "gemm.tltrace"
 ADD = GEMM.with_name("add.tltrace")
 
 

@@ -63,8 +63,15 @@ def payload_value(value: object) -> str:
             return str(int(value))
         with np.errstate(over="ignore"):
             short = np.float32(value)
-        return str(short if math.isnan(value) or float(short) == value else value)
+        return _shortest(short) if float(short) == value and math.isfinite(value) else str(value)
     return str(value)
+
+
+def _shortest(value: np.float32) -> str:
+    """A float of 32 bits in its fewest digits, with an exponent where Python writes one (NumPy's own rule changed)."""
+    if 1e-4 <= abs(float(value)) < 1e16:
+        return np.format_float_positional(value, trim="0")
+    return np.format_float_scientific(value, trim="-", exp_digits=2)
 
 
 def payload_text(begin: object, end: object) -> str:
