@@ -52,6 +52,7 @@ def shell() -> Iterator[InteractiveShell]:
 def reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A reader without a GPU, in an empty folder, whose ``tltrace`` is this checkout's."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(trace, "_history", type(trace._history)(maxlen=HISTORY))
     monkeypatch.setattr(trace, "_state", type(trace._state)(device="virtual"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
