@@ -191,6 +191,12 @@ export class Events {
     return this.inverse[id];
   }
 
+  /** The same events at other times, which may change while they keep the order of their rows. */
+  at(start: Float64Array, duration: Float64Array): Events {
+    const code = new Uint8Array(this.count);
+    return Object.assign(Object.create(Events.prototype) as Events, this, { start, duration, code });
+  }
+
   /** Bytes held for the events. */
   get bytes(): number {
     const columns = new Set<ArrayBufferView>([

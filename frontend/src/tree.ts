@@ -35,6 +35,8 @@ export interface Strip {
 export const ROW = 18;
 export const GAP = 4;
 export const HEAD = 20;
+/** What a lane has more where the run before is drawn under it. */
+export const UNDER = 7;
 
 type Words = (lane: Lane) => string;
 
@@ -97,7 +99,8 @@ export class Rows {
   /** How many nodes are hidden. */
   readonly hiddenCount: number;
 
-  constructor(roots: readonly Node[], arrangement: Arrangement) {
+  /** `under`: pixels at the bottom of every strip with events. */
+  constructor(roots: readonly Node[], arrangement: Arrangement, under = 0) {
     let top = 0;
     let hidden = 0;
     const add = (into: Strip[], node: Node, depth: number) => {
@@ -107,7 +110,8 @@ export class Rows {
       }
       const folded = arrangement.collapsed.has(node.key);
       const kind = node.children.length === 0 ? "lane" : folded ? "summary" : "head";
-      const height = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
+      const own = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
+      const height = kind === "head" ? own : own + under;
       into.push({ node, kind, depth, top, height });
       top += height;
       if (kind === "head")
