@@ -1,4 +1,4 @@
-"""Films the README's moving picture: a real JupyterLab in a real browser, a cell that is run, and what can be done then.
+"""Films the README's moving picture: a real JupyterLab, a cell that is run, and what can be done then.
 
     python docs/film.py [FOLDER]
 
@@ -11,7 +11,6 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,8 @@
-"""Draws the pictures of the gallery: the timelines of recorded traces, light and dark.
+"""Draws the documentation's timelines, light and dark: recorded traces for the gallery, and those of the tutorial.
 
     python docs/pictures.py [NAME ...]
 
-In: the traces of ``tltrace_nb.datasets``, and Chromium. Out: ``docs/images/timeline-NAME-light.png`` and ``-dark.png``.
+In: the traces of ``tltrace_nb.datasets``, the blocks of ``docs/tutorial.md``, and Chromium. Out: ``docs/images/timeline-NAME-light.png`` and ``-dark.png``.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser"), str(ROOT / "tests" / "docs")]
 
 from conftest import FLAGS  # noqa: E402
+from pages import Page  # noqa: E402
 from timeline_tab import Tab  # noqa: E402
 
 from tltrace_nb import Trace, datasets  # noqa: E402
@@ -35,9 +37,10 @@ def nothing(_: Tab, __: Trace) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A recorded trace, what of its view is changed, and what is done in it before it is taken."""
+    """A trace, what of its view is changed, and what is done in it before it is taken."""
 
     name: str
+    load: Callable[[str], Trace] = lambda name: datasets.load(f"h200/{name}")
     ctas: int | None = None
     view: dict[str, Any] = field(default_factory=dict)
     height: int = 354
@@ -62,7 +65,27 @@ def brush(tab: Tab, trace: Trace) -> None:
     tab.page.mouse.move(5, 5)
 
 
+@cache
+def tutorial() -> dict[str, Any]:
+    """The variables of the tutorial, after its blocks have run."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    for block in Page(ROOT / "docs" / "tutorial.md").blocks():
+        if block.language == "python" and "three.save" not in block.source:
+            shell.run_cell(block.source).raise_error()
+    return dict(shell.user_ns)
+
+
+def of_tutorial(name: str) -> Trace:
+    """The trace in a variable of the tutorial."""
+    trace: Trace = tutorial()[name]
+    return trace
+
+
 PICTURES = (
+    Picture("one", of_tutorial, ctas=2, view={"unit": "cycles", "span": [0, 6000]}, height=200),
+    Picture("three", of_tutorial, ctas=2, view={"unit": "cycles", "span": [0, 6000]}, height=200),
     Picture("attention", act=hover_softmax),
     Picture("specialised_gemm", ctas=2, act=hover_wait),
     Picture("gemm", ctas=2, view={"unit": "cycles", "span": [0, 4200], "arrows": "all"}, height=170),
@@ -90,7 +113,7 @@ def draw(browser: Any, picture: Picture, theme: str) -> Path:
     """Take one picture and return its path."""
     from PIL import Image
 
-    trace = datasets.load(f"h200/{picture.name}")
+    trace = picture.load(picture.name)
     events = trace.events if picture.ctas is None else trace.events.query(f"cta < {picture.ctas}")
     tab = Tab(browser, viewport={"width": WIDTH, "height": 1000}, color_scheme=theme)
     tab.open(shown(trace, events), height=picture.height, view=picture.view)

@@ -1,6 +1,6 @@
 """What the site's pages need beside Markdown: the help texts of the command line.
 
-In: a page with lines ``<!-- help: COMMAND -->``. Out: the same with what ``tltrace COMMAND --help`` prints in their place.
+In: a page with lines ``<!-- help: COMMAND -->``. Out: the same, with what ``tltrace COMMAND --help`` prints instead.
 """
 
 from __future__ import annotations
