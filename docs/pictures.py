@@ -2,7 +2,8 @@
 
     python docs/pictures.py [NAME ...]
 
-In: the traces of ``tltrace_nb.datasets``, the blocks of ``docs/tutorial.md``, and Chromium. Out: ``docs/images/timeline-NAME-light.png`` and ``-dark.png``.
+In: the traces of ``tltrace_nb.datasets``, the blocks of ``docs/tutorial.md``, and Chromium. Out:
+``docs/images/timeline-NAME-light.png`` and ``-dark.png``.
 """
 
 from __future__ import annotations

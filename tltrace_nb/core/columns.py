@@ -39,11 +39,11 @@ EVENTS: Mapping[str, str] = {
 ``kind``: range or instant. ``role``: producer, consumer or missing. ``source``: the marker's ``file:line``. ``cta`` and
 ``thread`` are linear, x fastest; ``block_x`` to ``block_z`` are the block's indices, ``sm`` is where it ran.
 
-``start``, ``end``, ``duration`` are SM cycles since the CTA's entry; ``start_ns`` is zeroed at the trace's first CTA and
-aligned across SMs.
+``start``, ``end``, ``duration`` are SM cycles since the CTA's entry; ``start_ns`` is zeroed at the trace's first CTA
+and aligned across SMs.
 
-``payload`` and ``payload_end``: the value at begin and end, missing where none was given; ``payload_end`` is missing for
-an instant and for a truncated range, too. ``payload_raw``: the bits at the begin, 0 where none was given.
+``payload`` and ``payload_end``: the value at begin and end, missing where none was given; ``payload_end`` is missing
+for an instant and for a truncated range, too. ``payload_raw``: the bits at the begin, 0 where none was given.
 
 ``depth``: how many ranges of its track enclose it; ``parent``: the row number of the innermost of them in this frame.
 ``truncated``: begun, never ended; it then lasts until its thread's exit.
