@@ -315,6 +315,20 @@ class TraceJit:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._impl, name)
 
+    @property
+    def auto(self) -> Auto:
+        """The automatic markers that were asked for where the builder was made."""
+        return self._auto
+
+    def marked(self, *args: Any, **kwargs: Any) -> tuple[Any, Compilation, tuple[Any, ...]]:
+        """The PrimFunc with its markers in place, how it is to be compiled, and the tensors among the arguments.
+
+        Nothing is compiled, and the switch is not asked.
+        """
+        func = JITImpl.get_tir(self._stripped, *args, **kwargs)
+        _, tensors = self._stripped.func.parse_args(*args, **kwargs)
+        return func, _with_function_attributes(func, how_of(self._stripped)), tuple(tensors.values())
+
     def automatic(self, auto: AutoOptions) -> TraceJit:
         """The same builder with automatic markers, always traced."""
         return TraceJit(self._stripped, self._switch, auto, always=True)
