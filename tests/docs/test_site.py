@@ -184,3 +184,10 @@ def test_every_page_is_in_the_menu(html: dict[Path, Html], site: Path) -> None:
     listed = {(site / unquote(path)).resolve() for path in menu}
     written = {site / path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")}
     assert not written - listed
+
+
+def test_every_lesson_is_on_the_page_for_teachers() -> None:
+    lessons = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert lessons == set(
+        re.findall(r"^\| `(\d\d_\w+)` ", (DOCS / "teaching.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
