@@ -39,7 +39,9 @@ def neighbours(turns=8):
     return neighbours
 
 
-def column(width):
+def column(width, same=False):
+    """A warp reads a column of a tile, or all of its threads the same word."""
+
     @T.prim_func
     def column(A: T.Tensor((THREADS,), "float32"), B: T.Tensor((THREADS,), "float32")):
         with T.Kernel(1, threads=THREADS):
@@ -51,7 +53,7 @@ def column(width):
             total = T.alloc_var("float32", init=0.0)
             with trace.range("read"):
                 for i in T.serial(8):
-                    total = total + tile[tx % 32, i * 4 + tx // 32]
+                    total = total + tile[0 if same else tx % 32, i * 4 + tx // 32]
             B[tx] = total
 
     return column
@@ -101,6 +103,10 @@ def test_threads_that_ask_one_bank_for_different_words_take_turns(width, ways) -
     free = cycles(column(33), THREADS)
     warps, turns = THREADS // 32, 8
     assert cycles(column(width), THREADS) - free == (ways - 1) * warps * turns
+
+
+def test_threads_that_ask_for_the_same_word_get_it_at_once() -> None:
+    assert cycles(column(32, same=True), THREADS) == cycles(column(33), THREADS)
 
 
 @pytest.mark.parametrize("every", [1, 2, 16])
