@@ -27,7 +27,7 @@ NOT_RUN = {
     "docs/tutorial.md": ["installs the package"],
 }
 """The blocks that cannot run here, by page, with the reason that the page gives."""
-SECONDS = 60
+SECONDS = 180
 TOLERANCE = 0.1
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 TOKEN = re.compile(rf"\.\.\.|\s+|{NUMBER.pattern}|[^\s\d.]+|\.")
