@@ -1,6 +1,6 @@
 """A product with block sizes and stages, as a notebook's cell has it."""
 
-BUILDER = '''\
+BUILDER = """\
 import tilelang.language as T
 from tltrace_nb import explore, trace
 
@@ -23,4 +23,4 @@ def matmul(M, N, K, block_M=64, block_N=64, block_K=32, stages=2, threads=128):
                 T.copy(C_local, C[by * block_M, bx * block_N])
 
     return gemm
-'''
+"""

@@ -20,6 +20,7 @@ from tltrace_nb.core.words import clean
 from tltrace_nb.explorer.controls import Controls, close, controls, menu
 from tltrace_nb.explorer.facts import Facts, facts_of, headline, in_words, reason, table_html
 from tltrace_nb.explorer.panel import Panel
+from tltrace_nb.explorer.strip import Strip
 from tltrace_nb.explorer.subjects import Inputs, Subject, gpus, subject
 from tltrace_nb.explorer.worker import Check, Failed, Worker
 from tltrace_nb.widget.display import notebook_shell
@@ -121,6 +122,7 @@ class Explorer(ipywidgets.VBox):
         self._line, self._facts = Panel(), Panel()
         bar = ipywidgets.HBox(list(self.controls.values()), layout={"flex_flow": "row wrap"})
         self._bar = bar
+        self._strip: Strip | None = None
         super().__init__([bar, self._line, self.timeline, self._facts])
         parameters.observe(self._moved)
         if self._gpu is not None:
@@ -163,8 +165,9 @@ class Explorer(ipywidgets.VBox):
             close(self._gpu)
         self._parameters.close(self._moved)
         self.timeline.close()
-        for part in (self._line, self._facts, self._bar):
-            close(part)
+        for part in (self._strip, self._line, self._facts, self._bar):
+            if part is not None:
+                close(part)
         layout = self.layout
         super().close()
         layout.close()
@@ -174,6 +177,14 @@ class Explorer(ipywidgets.VBox):
         if shell is not None:
             note(self, shell)
         return super()._repr_mimebundle_(**options)
+
+    def _display_(self) -> Any:
+        """The same in marimo, which shows anywidgets but no other widgets."""
+        import marimo
+
+        if self._strip is None:
+            self._strip = Strip(self.controls)
+        return marimo.vstack([self._strip, self._line, self.timeline, self._facts])
 
     # ---- a move
 
