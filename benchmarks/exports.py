@@ -20,7 +20,7 @@ import decode
 from tltrace_nb.core.trace import Trace, TraceMeta, load
 from tltrace_nb.widget.display import PLOTLY_MIME, bundle
 
-RECORDED = Path(__file__).resolve().parents[1] / "tltrace_nb" / "datasets"
+RECORDED = Path(__file__).resolve().parents[1] / "tltrace_nb" / "datasets" / "h200"
 
 EXPORTS: dict[str, Callable[[Trace, Path], Path]] = {
     "perfetto": lambda trace, path: trace.to_perfetto(path),

@@ -22,6 +22,9 @@ from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.run import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests")]
+from kernels import BY_NAME, record  # noqa: E402
+
 FOLDERS = (demo.RECORDED, ROOT / "tests" / "recorded")
 LONGEST = 3
 """How many of a kernel's ranges have their order compared."""
@@ -68,9 +71,6 @@ def simulated(name: str) -> Trace:
     torch.manual_seed(0)
     if name == "gemm":
         return demo.trace_gemm(demo.SIZE, "cpu")
-    sys.path[:0] = [str(ROOT / "tests")]
-    from kernels import BY_NAME
-
     reference = BY_NAME[name]
     inputs = reference.inputs("cpu")
     return simulate(
@@ -79,8 +79,9 @@ def simulated(name: str) -> Trace:
 
 
 def recorded() -> list[Path]:
-    """The files with recorded traces, one per kernel."""
-    return sorted((file for folder in FOLDERS for file in folder.glob("*.tltrace")), key=lambda file: file.stem)
+    """The files with recorded traces of the reference kernels and of the demo's, one per kernel."""
+    found = (FOLDERS[0] / f"{name}.tltrace" for name in (*record.RECORDED, record.DEMO))
+    return sorted((*found, *FOLDERS[1].glob("*.tltrace")), key=lambda file: file.stem)
 
 
 def agreement(name: str, real: Trace, virtual: Trace) -> Agreement:

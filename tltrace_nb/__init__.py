@@ -13,6 +13,7 @@ from tltrace_nb._version import __version__
 from tltrace_nb.core.api import trace
 
 if TYPE_CHECKING:
+    from tltrace_nb import datasets
     from tltrace_nb.analysis.compare import compare
     from tltrace_nb.core.errors import TraceError
     from tltrace_nb.core.markers import AnnoToken, RangeScope, close_range, open_range
@@ -54,6 +55,7 @@ __all__ = [
     "close_range",
     "compare",
     "compute_flows",
+    "datasets",
     "explore",
     "load",
     "open_range",
@@ -62,6 +64,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return importlib.import_module("tltrace_nb.datasets")
     if name in _HOME:
         return getattr(importlib.import_module(f"tltrace_nb.{_HOME[name]}"), name)
     raise AttributeError(f"module 'tltrace_nb' has no attribute {name!r}")

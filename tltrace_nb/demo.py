@@ -9,17 +9,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import no_type_check
 
 from tltrace_nb.core.api import trace
 from tltrace_nb.core.trace import Trace, TraceFileError, load
+from tltrace_nb.datasets import FOLDER
 
 ROWS = 12
 """Events that the table shows."""
 COLUMNS = ["name", "role", "cta", "sm", "thread", "start", "duration", "payload"]
-RECORDED = Path(str(files("tltrace_nb").joinpath("datasets")))
+RECORDED = FOLDER / "h200"
 SIZE = 1024
 VIRTUAL_SIZE = 512
 

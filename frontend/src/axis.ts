@@ -27,19 +27,22 @@ export class Axis {
   /** What stands before the axis's own zero, for labels. */
   readonly origin: bigint;
 
-  /** The axis has room for `events`, and for those of `beside`. */
+  /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
   constructor(
     private readonly events: Events,
     readonly unit: Unit,
     beside: Events | null = null,
+    room: Span | null = null,
   ) {
     if (unit === "cycles") {
       this.origin = events.origin;
       const offset = beside ? Number(beside.origin - events.origin) : 0;
-      this.whole = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
+      const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
+      const origin = Number(events.origin);
+      this.whole = join(own, room && { from: room.from - origin, to: room.to - origin });
     } else {
       // Nanoseconds are counted from the first event where they are so many that a double has no digits left for it.
-      const { from, to } = join(extentNs(events), beside && extentNs(beside));
+      const { from, to } = join(join(extentNs(events), beside && extentNs(beside)), room);
       const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
       this.origin = BigInt(base);
       this.whole = { from: from - base, to: to - base };

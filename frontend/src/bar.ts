@@ -67,12 +67,15 @@ export class Bar {
       state.unit,
     );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
+    const badge = header.badge;
     const [all, help] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
     this.root = h(
       "div",
       { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
       header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
-      header.badge ? h("span", { class: "tlt-badge", title: header.simulated }, header.badge) : null,
+      badge
+        ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
+        : null,
       h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
       h("span", { class: "tlt-grow" }),
       h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),

@@ -80,7 +80,9 @@ export class Scene {
   }
 
   private newAxis(): Axis {
-    return new Axis(this.events, this.state.unit, this.beside?.events);
+    const { unit } = this.state;
+    const room = this.header.room?.[unit];
+    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
   }
 
   private newRows(): Rows {

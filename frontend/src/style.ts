@@ -15,8 +15,9 @@ export const STYLE = `
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   max-width: 26em; }
 .tlt-count { color: var(--tlt-soft); white-space: nowrap; }
-.tlt-badge { border: 1px solid var(--tlt-warn); border-radius: 9px; padding: 0 7px; color: var(--tlt-warn);
+.tlt-badge { border: 1px solid var(--tlt-line); border-radius: 9px; padding: 0 7px; color: var(--tlt-soft);
   font-size: 11px; white-space: nowrap; }
+.tlt-badge.tlt-warns { border-color: var(--tlt-warn); color: var(--tlt-warn); }
 .tlt-grow { flex: 1 1 0; min-width: 0; }
 .tlt button, .tlt select, .tlt input { font: inherit; color: inherit; background: transparent; margin: 0;
   border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 6px; font-size: 11.5px; }

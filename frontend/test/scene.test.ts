@@ -220,3 +220,9 @@ test("ticks are round in absolute cycles, however large", () => {
   assert.ok(labels.length >= 3);
   for (const label of labels) assert.equal(BigInt(label.replaceAll(",", "")) % BigInt(step), 0n);
 });
+
+test("the axis has room for another trace's times, given in absolute cycles", () => {
+  const events = new Events(wireOf([{ start: 0, duration: 100 }], [], "50"));
+  assert.deepEqual(new Axis(events, "cycles").whole, { from: 0, to: 100 });
+  assert.deepEqual(new Axis(events, "cycles", null, { from: 20, to: 400 }).whole, { from: -30, to: 350 });
+});

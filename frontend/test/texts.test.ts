@@ -19,6 +19,8 @@ test("payloads are exact, a float in the digits of 32 bits", () => {
     [Number.NEGATIVE_INFINITY, true, "-inf"],
     [2.5, true, "2.5"],
     [Math.fround(1e-7), true, "1e-07"],
+    [8589934592, true, "8589935000.0"],
+    [Math.fround(1e20), true, "1e+20"],
     [-0, true, "0"],
     [Math.fround(3.4028234663852886e38), true, "3.4028235e+38"],
     [Math.fround(1.17549435e-38), true, "1.1754944e-38"],

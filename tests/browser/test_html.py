@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tltrace_nb.widget.lanes import TraceLike
 
-RECORDED = files("tltrace_nb").joinpath("datasets")
+RECORDED = files("tltrace_nb").joinpath("datasets", "h200")
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 pytestmark = pytest.mark.browser

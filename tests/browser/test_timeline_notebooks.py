@@ -227,9 +227,8 @@ app = marimo.App()
 
 @app.cell
 def _():
-    from importlib.resources import files
-    import tltrace_nb
-    tltrace_nb.load(files("tltrace_nb") / "datasets" / "attention.tltrace").timeline()
+    from tltrace_nb import datasets
+    datasets.load("h200/attention").timeline()
     return
 """
 
@@ -281,8 +280,7 @@ def test_nbconvert_shows_the_timeline_without_a_network(browser: Any, tmp_path: 
     pytest.importorskip("nbconvert", reason="nbconvert is not installed")
     import nbformat
 
-    code = "import tltrace_nb\nfrom importlib.resources import files\n"
-    code += "tltrace_nb.load(files('tltrace_nb') / 'datasets' / 'attention.tltrace').show()"
+    code = "from tltrace_nb import datasets\ndatasets.load('h200/attention').show()"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), tmp_path / "a.ipynb")
     command = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", "a.ipynb"]
     subprocess.run(command, cwd=tmp_path, env=lab.environment(tmp_path), check=True, timeout=lab.PATIENCE_S)

@@ -12,7 +12,7 @@ from tltrace_nb.core.trace import load
 from tltrace_nb.widget.wire import encode
 
 pytestmark = pytest.mark.browser
-RECORDED = files("tltrace_nb").joinpath("datasets")
+RECORDED = files("tltrace_nb").joinpath("datasets", "h200")
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 PICTURE = """() => {
   view.draw();

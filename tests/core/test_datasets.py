@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from kernels import BY_NAME, record
 
-from tltrace_nb import load
+from tltrace_nb import datasets, load
 from tltrace_nb.core import numbering
 from tltrace_nb.core.lowering import source_hash
-from tltrace_nb.core.trace import Trace, TraceMeta
+from tltrace_nb.core.trace import Trace, TraceFileError, TraceMeta
 from tltrace_nb.demo import RECORDED
 
 FILES = sorted(RECORDED.glob("*.tltrace"))
@@ -26,7 +26,17 @@ def missing_origin(meta: TraceMeta) -> list[str]:
 
 
 def test_every_kind_of_kernel_is_recorded() -> None:
-    assert {file.stem for file in FILES} == {*record.RECORDED, record.DEMO}
+    assert {file.stem for file in FILES} >= {*record.RECORDED, record.DEMO}
+
+
+def test_every_trace_is_opened_by_its_name() -> None:
+    assert [f"h200/{file.stem}" for file in FILES] == datasets.names()
+    assert len(datasets.load("h200/gemm")) == len(load(RECORDED / "gemm.tltrace"))
+
+
+def test_another_name_lists_the_right_ones() -> None:
+    with pytest.raises(TraceFileError, match="no recorded trace 'gemm'; there are: h200/add, "):
+        datasets.load("gemm")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -138,8 +138,9 @@ def test_an_end_may_have_no_payload_of_its_own() -> None:
     assert (events["payload"].tolist(), events["payload_end"].tolist()) == ([4], [pd.NA])
 
 
-def test_nan_and_infinity_are_payloads() -> None:
-    events = decoded([(1, 0, 0x7FC00000), (2, 0, 0xFF800000)], instant(0, "i", payload=PayloadType.FLOAT32)).events
+@pytest.mark.parametrize("nan", [0x7FC00000, 0x7F800001], ids=["quiet", "signalling"])
+def test_nan_and_infinity_are_payloads(nan: int) -> None:
+    events = decoded([(1, 0, nan), (2, 0, 0xFF800000)], instant(0, "i", payload=PayloadType.FLOAT32)).events
     assert np.isnan(events["payload"].to_numpy()[0])
     assert events["payload"].to_numpy()[1] == -np.inf
 

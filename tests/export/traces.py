@@ -13,7 +13,7 @@ from synthetic import Rec, build, instant, span, table
 from tltrace_nb.core.sites import PayloadType, SiteTable, Writer
 from tltrace_nb.core.trace import Trace, TraceMeta
 
-RECORDED = sorted(Path(str(files("tltrace_nb").joinpath("datasets"))).glob("*.tltrace"))
+RECORDED = sorted(Path(str(files("tltrace_nb").joinpath("datasets", "h200"))).glob("*.tltrace"))
 
 NAMES = st.text(st.characters(), max_size=8)
 """Any characters, lone surrogates and controls included."""

@@ -1,6 +1,6 @@
 """Record the reference kernels on a card, run from the repository's root.
 
-    python tests/kernels/record.py shipped tltrace_nb/datasets
+    python tests/kernels/record.py shipped tltrace_nb/datasets/h200
     python tests/kernels/record.py others tests/recorded
 
 In: a CUDA device. Out: one small ``.tltrace`` file per kernel: those named here, which users get, or all others. Each
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    home = "tltrace_nb/datasets" if args.which == "shipped" else "tests/recorded"
+    home = "tltrace_nb/datasets/h200" if args.which == "shipped" else "tests/recorded"
     command = f"python tests/kernels/record.py {args.which} {home}"
     notes = RECORDED if args.which == "shipped" else {n: "a reference kernel" for n in BY_NAME if n not in RECORDED}
 

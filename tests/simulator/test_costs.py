@@ -18,7 +18,7 @@ from tltrace_nb.simulator.costs import (
 from tltrace_nb.simulator.machine import preset
 
 H200 = preset("h200")
-RECORDED = Path(str(files("tltrace_nb").joinpath("datasets")))
+RECORDED = Path(str(files("tltrace_nb").joinpath("datasets", "h200")))
 
 
 @cache

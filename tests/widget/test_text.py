@@ -28,6 +28,10 @@ from tltrace_nb.widget.text import hover_lines, loss_text, markup, numbers, payl
         (float(np.float32(0.1)), None, "0.1"),
         (float(np.float32(1.2345678)), None, "1.2345678"),
         (1e30, None, "1e+30"),
+        (2.0**33, None, "8589935000.0"),
+        (float(np.float32(1e20)), None, "1e+20"),
+        (float(np.float32(1e-7)), None, "1e-07"),
+        (float(np.float32(1e-45)), None, "1e-45"),
         (True, True, "True"),
     ],
 )

@@ -18,7 +18,7 @@ from tltrace_nb.widget.colors import name_colors
 from tltrace_nb.widget.frames import frames
 from tltrace_nb.widget.wire import encode
 
-RECORDED = files("tltrace_nb").joinpath("datasets")
+RECORDED = files("tltrace_nb").joinpath("datasets", "h200")
 FAR = (0, -5000, 2**31, 2**53 - 3000, 2**60, -(2**62))
 
 

@@ -34,7 +34,8 @@ def payload(table: SiteTable, site: Array, raw: npt.NDArray[np.uint32], missing:
         for type_, read in _READ.items():
             if type_ in types:
                 here = np.array([each.payload is type_ for each in table.sites], np.bool_)[site]
-                value[here] = read(raw[here])
+                with np.errstate(invalid="ignore"):  # widening a signalling NaN is an IEEE exception, and a NaN
+                    value[here] = read(raw[here])
     np.copyto(value, 0, where=missing)
     return masked(value, missing)
 

@@ -8,6 +8,7 @@ are positions of the selected events, and what the view looks like.
 from __future__ import annotations
 
 import gzip
+import json
 from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
@@ -41,7 +42,7 @@ _WORTH_PACKING = 12 * SAVED_BYTES
 STILL = "tltrace-still"
 """Class of the still pictures that stand for timelines."""
 THEMES = ("auto", "light", "dark")
-KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "layout")
+KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "layout")
 VIEW_KEYS = (
     "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "ghost", "collapsed", "hidden",
     "pinned", "order",
@@ -59,6 +60,7 @@ class Timeline(anywidget.AnyWidget):
     ``title``: stands over them (default: the kernel's name).
     ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
     ``view``: what ``view`` of another timeline was.
+    ``beside``: a trace for which the axis has room, too, and whose names have their colours here (``Trace.beside``).
     ``save``: put the events into the widget's state, and so into a notebook that is saved with it, also where they take
     more than 2 MB. ``layout``: as all ipywidgets have it.
 
@@ -104,6 +106,7 @@ class Timeline(anywidget.AnyWidget):
         theme: str = "auto",
         view: Mapping[str, Any] | None = None,
         save: bool = False,
+        beside: TraceLike | None = None,
         **layout: Any,
     ) -> None:
         self._link: Link | None = None
@@ -116,9 +119,10 @@ class Timeline(anywidget.AnyWidget):
         check(1, time)
         self._trace = frames(source)
         self._shown = selected(self._trace, events, ctas)
-        self._names = set(self._trace.events["name"].unique())
+        traces = [self._trace] if beside is None else [self._trace, beside]
+        self._names = {name for each in traces for name in each.events["name"].unique()}
         self._save = save
-        wire = encode(self.shown, title=title, names=self._names)
+        wire = encode(self.shown, title=title, names=self._names, beside=beside)
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
         unit = unit_of(wire.aligned, self._shown, time)
@@ -133,6 +137,11 @@ class Timeline(anywidget.AnyWidget):
         )
         self.on_msg(self._answer)
         self._join()
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The units of time that the axis can have: cycles, and ns where the trace is aligned."""
+        return ("cycles", "ns") if json.loads(self.header)["ns"] else ("cycles",)
 
     @property
     def shown(self) -> TraceLike:

@@ -22,6 +22,7 @@ CTA they are ``ns_offset + ns_rate * cycles``, and where that does not hold ther
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import json
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ import pandas as pd
 
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import PALETTE, name_colors
-from tltrace_nb.widget.text import SIMULATED, badge, loss_text
+from tltrace_nb.widget.text import badge, loss_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -97,8 +98,14 @@ class _Columns:
         self.parts.append(np.ascontiguousarray(rows[:, :width].T).tobytes())
 
 
-def encode(trace: TraceLike, *, title: str | None = None, names: Iterable[str] | None = None) -> Wire:
-    """Encode ``trace``. ``title`` defaults to the kernel's name.
+def encode(
+    trace: TraceLike,
+    *,
+    title: str | None = None,
+    names: Iterable[str] | None = None,
+    beside: TraceLike | None = None,
+) -> Wire:
+    """Encode ``trace``. ``title`` defaults to the kernel's name; the axis has room for the events of ``beside``, too.
 
     ``names`` are those among which colours are given out (default: those of the events); of a part of a trace, give
     those of the whole, so that a name has one colour in all views.
@@ -145,11 +152,12 @@ def encode(trace: TraceLike, *, title: str | None = None, names: Iterable[str] |
     _flows(columns, trace.flows, events, order)
     colors = name_colors(events["name"].unique() if names is None else names)
     heading = trace.meta.kernel if title is None else title
+    worn = badge(trace.meta)
     header = {
         "version": VERSION,
         "title": clean(heading, 80) if heading else "",
-        "badge": badge(trace.meta),
-        "simulated": SIMULATED,
+        "badge": worn and dataclasses.asdict(worn),
+        "room": None if beside is None else _room(beside.events),
         "losses": loss_text(trace.losses),
         "events": len(events),
         "origin": str(origin),
@@ -164,6 +172,15 @@ def encode(trace: TraceLike, *, title: str | None = None, names: Iterable[str] |
         "columns": columns.specs,
     }
     return Wire(json.dumps(header), b"".join(columns.parts), aligned)
+
+
+def _room(events: pd.DataFrame) -> dict[str, list[float] | None]:
+    """From the first begin to the last end, in cycles and in ns; ``None`` where that is not known."""
+    spans: dict[str, list[float] | None] = {}
+    for unit_, start, duration in (("cycles", "start", "duration"), ("ns", "start_ns", "duration_ns")):
+        begin, end = events[start].min(), (events[start] + events[duration]).max()
+        spans[unit_] = None if pd.isna(begin) or pd.isna(end) else [float(begin), float(end)]
+    return spans
 
 
 def _codes(values: pd.Series[Any]) -> tuple[Ints, list[str]]:

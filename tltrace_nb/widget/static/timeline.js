@@ -1050,12 +1050,13 @@ var Bar = class {
       state.unit
     );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
+    const badge = header.badge;
     const [all, help2] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
     this.root = h(
       "div",
       { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
       header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
-      header.badge ? h("span", { class: "tlt-badge", title: header.simulated }, header.badge) : null,
+      badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null,
       h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
       h("span", { class: "tlt-grow" }),
       h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
@@ -1449,16 +1450,18 @@ var SAME = { offset: 0, rate: 1 };
 var LEAST = 8;
 var FAR = 2 ** 40;
 var Axis = class {
-  /** The axis has room for `events`, and for those of `beside`. */
-  constructor(events, unit, beside = null) {
+  /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
+  constructor(events, unit, beside = null, room = null) {
     this.events = events;
     this.unit = unit;
     if (unit === "cycles") {
       this.origin = events.origin;
       const offset = beside ? Number(beside.origin - events.origin) : 0;
-      this.whole = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
+      const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
+      const origin = Number(events.origin);
+      this.whole = join(own, room && { from: room.from - origin, to: room.to - origin });
     } else {
-      const { from, to } = join(extentNs(events), beside && extentNs(beside));
+      const { from, to } = join(join(extentNs(events), beside && extentNs(beside)), room);
       const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
       this.origin = BigInt(base);
       this.whole = { from: from - base, to: to - base };
@@ -1699,7 +1702,9 @@ var Scene = class {
     return ghost && state.ghost && ghost.has(state.unit) ? ghost : null;
   }
   newAxis() {
-    return new Axis(this.events, this.state.unit, this.beside?.events);
+    const { unit } = this.state;
+    const room = this.header.room?.[unit];
+    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
   }
   newRows() {
     return new Rows(this.roots, this.state.lanes, this.beside ? UNDER : 0);
@@ -3222,8 +3227,9 @@ var STYLE = `
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   max-width: 26em; }
 .tlt-count { color: var(--tlt-soft); white-space: nowrap; }
-.tlt-badge { border: 1px solid var(--tlt-warn); border-radius: 9px; padding: 0 7px; color: var(--tlt-warn);
+.tlt-badge { border: 1px solid var(--tlt-line); border-radius: 9px; padding: 0 7px; color: var(--tlt-soft);
   font-size: 11px; white-space: nowrap; }
+.tlt-badge.tlt-warns { border-color: var(--tlt-warn); color: var(--tlt-warn); }
 .tlt-grow { flex: 1 1 0; min-width: 0; }
 .tlt button, .tlt select, .tlt input { font: inherit; color: inherit; background: transparent; margin: 0;
   border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 6px; font-size: 11.5px; }

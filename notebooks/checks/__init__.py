@@ -1,0 +1,53 @@
+"""What the exercises of the notebooks answer: one module of checks a notebook, each check a pure function.
+
+A check works the truth out from the evidence that it is given (a trace, a frame), never from a number typed in, and
+returns a verdict that says why. ``None`` is no answer yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+__all__ = ["Verdict", "right", "unanswered", "wrong"]
+
+_MARK = {"right": "✓ Right", "wrong": "✗ Not yet", "unanswered": "… Your turn"}
+_COLOR = {"right": "#1a7f37", "wrong": "#b35900", "unanswered": "#57606a"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check says of an answer: right, wrong or not given, and why."""
+
+    state: Literal["right", "wrong", "unanswered"]
+    why: str
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer is right."""
+        return self.state == "right"
+
+    def __repr__(self) -> str:
+        return f"{_MARK[self.state]}: {self.why}"
+
+    def _repr_html_(self) -> str:
+        mark = f'<b style="color:{_COLOR[self.state]}">{_MARK[self.state]}.</b>'
+        return (
+            f'<div style="border-left:4px solid {_COLOR[self.state]};padding:2px 10px">{mark} {escape(self.why)}</div>'
+        )
+
+
+def right(why: str) -> Verdict:
+    """The answer is right, and this is what it shows."""
+    return Verdict("right", why)
+
+
+def wrong(why: str) -> Verdict:
+    """The answer is wrong for this reason; it says where to look, not what to write."""
+    return Verdict("wrong", why)
+
+
+def unanswered(hint: str = "put your answer into the cell above, run it, then run this cell again.") -> Verdict:
+    """There is no answer yet."""
+    return Verdict("unanswered", hint)

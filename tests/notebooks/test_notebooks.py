@@ -1,0 +1,95 @@
+"""The lessons run top to bottom, their exercises can be solved, and what is committed is what a run shows."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("nbclient", reason="nbclient is not installed")
+from lessons import FOLDER, LESSONS, printed, read, solved, tagged, tags
+from nbclient import NotebookClient
+
+from tltrace_nb import datasets
+
+MOST_BYTES = 150_000
+each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
+
+
+def complaints(notebook: Any) -> list[str]:
+    """What a notebook's outputs say that a reader should not see: errors, warnings, anything on stderr."""
+    found = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error" or output.get("name") == "stderr" or "Warning" in printed(cell):
+                found.append(printed(cell))
+    return found
+
+
+def test_there_are_ten_lessons() -> None:
+    assert [lesson.stem[:2] for lesson in LESSONS] == [f"{n:02}" for n in range(1, 11)]
+
+
+@each_lesson
+def test_a_lesson_runs_without_complaint_and_its_solutions_are_right(lesson: Path) -> None:
+    notebook = solved(read(lesson))
+    NotebookClient(notebook, timeout=180, kernel_name="python3", resources={"metadata": {"path": FOLDER}}).execute()
+    assert complaints(notebook) == []
+    for cell in tagged(notebook, "check"):
+        assert "Your turn" in printed(cell) or "Not yet" in printed(cell), cell.source
+    checked = tagged(notebook, "checked")
+    assert len(checked) >= 2
+    for cell in checked:
+        assert "✓ Right" in printed(cell), (cell.source, printed(cell))
+
+
+@each_lesson
+def test_a_lesson_is_committed_executed_and_small(lesson: Path) -> None:
+    notebook = read(lesson)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert complaints(notebook) == []
+    assert "widgets" not in notebook.metadata
+    assert lesson.stat().st_size <= MOST_BYTES
+    assert str(Path.home()) not in lesson.read_text()
+
+
+@each_lesson
+def test_each_exercise_has_a_place_for_the_answer_a_check_and_a_solution(lesson: Path) -> None:
+    notebook = read(lesson)
+    roles = [tag for cell in notebook.cells for tag in tags(cell) if tag in ("answer", "check", "solution")]
+    assert roles == ["answer", "check", "solution"] * (len(roles) // 3)
+    assert 2 <= len(roles) // 3 <= 4
+
+
+@each_lesson
+def test_what_a_lesson_records_is_shipped_and_shown_beside(lesson: Path) -> None:
+    notebook = read(lesson)
+    names = [tag.removeprefix("records=") for cell in notebook.cells for tag in tags(cell) if "records=" in tag]
+    assert names
+    for name in names:
+        assert datasets.load(f"h200/{name}").meta.gpu == "NVIDIA H200"
+        assert any(f'datasets.load("h200/{name}")' in cell.source for cell in notebook.cells)
+
+
+@each_lesson
+def test_every_code_cell_without_a_magic_is_python(lesson: Path) -> None:
+    for cell in read(lesson).cells:
+        if cell.cell_type == "code" and not any(line.startswith(("%", "!")) for line in cell.source.splitlines()):
+            ast.parse(cell.source)
+
+
+def test_a_notebook_in_which_a_cell_fails_is_reported(tmp_path: Path) -> None:
+    import nbformat
+
+    cells = [nbformat.v4.new_code_cell("1/0"), nbformat.v4.new_code_cell("print('went on')")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    command = [sys.executable, str(FOLDER / "record.py"), str(tmp_path / "a.ipynb"), "--folder", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "cell 0 failed" in run.stderr
+    assert "went on" in run.stdout

@@ -1,0 +1,34 @@
+"""Traces that come with the package, for a look without a GPU and without TileLang.
+
+``names()`` lists them as ``card/kernel``, ``load("h200/gemm")`` opens one. Each says in its ``meta`` on which card,
+with which driver and versions and by which command it was recorded.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from tltrace_nb.core.trace import Trace, TraceFileError
+from tltrace_nb.core.trace import load as _load
+
+__all__ = ["load", "names"]
+
+FOLDER = Path(str(files(__name__)))
+"""One folder a card, one file a kernel."""
+
+
+def names() -> list[str]:
+    """The names that ``load`` takes, sorted."""
+    return sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.tltrace"))
+
+
+def load(name: str) -> Trace:
+    """The recorded trace of that name, such as ``"h200/gemm"``.
+
+    Raises:
+        TraceFileError: there is none; the message lists those there are.
+    """
+    if name not in names():
+        raise TraceFileError(f"there is no recorded trace {name!r}; there are: {', '.join(names())}")
+    return _load(FOLDER / f"{name}.tltrace")
