@@ -12,10 +12,10 @@ from typing import Any
 import ipywidgets
 import numpy as np
 import pytest
+from exploring import gather, move, open_shape, plain, scale, shown
 from ipywidgets.widgets.widget import _instances
 
 import tltrace_nb
-from tests.explore.exploring import gather, move, open_shape, plain, scale, shown
 from tltrace_nb import datasets, explore, trace
 from tltrace_nb.explorer import explorer as module
 from tltrace_nb.explorer.explorer import Explorer
