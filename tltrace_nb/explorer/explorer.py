@@ -125,6 +125,7 @@ class Explorer(ipywidgets.VBox):
         self._strip: Strip | None = None
         self._headline = ""
         super().__init__([bar, self._line, self.timeline, self._facts])
+        self.add_class("tlt-explorer")
         parameters.observe(self._moved)
         if self._gpu is not None:
             self._gpu.observe(self._moved, "value")
