@@ -78,9 +78,9 @@ def test_open_without_a_browser_says_where_the_page_is(
     assert err == f"tltrace: found no browser to start; open {out.strip()} in one\n"
 
 
-def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def failure(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = 1) -> str:
     """The one line on stderr of a command that fails, without the program's name."""
-    assert main(arguments) == 1
+    assert main(arguments) == code
     out, err = capsys.readouterr()
     assert out == ""
     (line,) = err.splitlines()
@@ -101,7 +101,7 @@ def test_a_file_that_is_no_trace_is_said(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_suffix_that_tells_nothing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    message = failure(["convert", str(ADD), str(tmp_path / "t.tltrace")], capsys)
+    message = failure(["convert", str(ADD), str(tmp_path / "t.tltrace")], capsys, code=2)
     assert "its suffix tells no kind of file; give one of .html .htm .pftrace" in message
     assert list(tmp_path.iterdir()) == []
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tltrace_nb.core.rows import FlowEdge, Instant, Slice, compute_flows
     from tltrace_nb.core.sites import EventKind
     from tltrace_nb.core.trace import Trace, load
+    from tltrace_nb.explorer.explorer import explore
     from tltrace_nb.widget.timeline import Timeline
 
 _HOME = {
@@ -35,6 +36,7 @@ _HOME = {
     "close_range": "core.markers",
     "compare": "analysis.compare",
     "compute_flows": "core.rows",
+    "explore": "explorer.explorer",
     "load": "core.trace",
     "open_range": "core.markers",
 }
@@ -54,6 +56,7 @@ __all__ = [
     "compare",
     "compute_flows",
     "datasets",
+    "explore",
     "load",
     "open_range",
     "trace",

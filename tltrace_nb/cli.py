@@ -48,6 +48,10 @@ FORMATS = (
 )
 
 
+class _UnknownKindError(TraceError):
+    """What is to be written is no kind of file that there is."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     parser = _parser()
@@ -64,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except (TraceError, OSError, ModuleNotFoundError) as error:
         print(f"tltrace: {_line(error)}", file=sys.stderr)
-        return FAILED
+        return WRONG_USE if isinstance(error, _UnknownKindError) else FAILED
     return DONE
 
 
@@ -210,7 +214,7 @@ def _format(out: Path, wanted: str | None) -> Format:
         if each.name == wanted or (wanted is None and out.name.lower().endswith(each.suffixes)):
             return each
     suffixes = " ".join(suffix for each in FORMATS for suffix in each.suffixes)
-    raise TraceError(f"{out}: its suffix tells no kind of file; give one of {suffixes}, or --to")
+    raise _UnknownKindError(f"{out}: its suffix tells no kind of file; give one of {suffixes}, or --to")
 
 
 def _load(path: Path) -> Trace:

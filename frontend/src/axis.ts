@@ -27,16 +27,22 @@ export class Axis {
   /** What stands before the axis's own zero, for labels. */
   readonly origin: bigint;
 
+  /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
   constructor(
     private readonly events: Events,
     readonly unit: Unit,
+    beside: Events | null = null,
+    room: Span | null = null,
   ) {
     if (unit === "cycles") {
       this.origin = events.origin;
-      this.whole = { from: 0, to: events.cycles };
+      const offset = beside ? Number(beside.origin - events.origin) : 0;
+      const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
+      const origin = Number(events.origin);
+      this.whole = join(own, room && { from: room.from - origin, to: room.to - origin });
     } else {
       // Nanoseconds are counted from the first event where they are so many that a double has no digits left for it.
-      const { from, to } = extentNs(events);
+      const { from, to } = join(join(extentNs(events), beside && extentNs(beside)), room);
       const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
       this.origin = BigInt(base);
       this.whole = { from: from - base, to: to - base };
@@ -45,6 +51,11 @@ export class Axis {
 
   line(lane: Lane): Line {
     return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
+  }
+
+  /** The same for a lane of other events, which may be counted from another origin. */
+  lineOf(other: Events, lane: Lane): Line {
+    return this.unit === "cycles" ? { offset: Number(other.origin - this.origin), rate: 1 } : this.line(lane);
   }
 
   startOf(i: number): number {
@@ -91,6 +102,10 @@ export class Axis {
     const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step / size) - 1e-9)));
     return `${number((Number(this.origin) + value) / size, digits)} ${name}`;
   }
+}
+
+function join(a: Span, b: Span | null): Span {
+  return b ? { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) } : a;
 }
 
 function extentNs(events: Events): Span {

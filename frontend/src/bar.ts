@@ -67,12 +67,15 @@ export class Bar {
       state.unit,
     );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
+    const badge = header.badge;
     const [all, help] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
     this.root = h(
       "div",
       { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
       header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
-      header.badge ? h("span", { class: "tlt-badge", title: header.simulated }, header.badge) : null,
+      badge
+        ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
+        : null,
       h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
       h("span", { class: "tlt-grow" }),
       h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
@@ -155,6 +158,13 @@ export class Legend {
   });
   private readonly counts: Uint32Array;
   private chips = new Map<string, HTMLElement>();
+  /** Shows and hides the run before. */
+  private readonly before = h(
+    "button",
+    { type: "button", class: "tlt-before", title: "the run before, thin under each lane" },
+    h("span", { class: "tlt-swatch" }),
+    "previous run",
+  );
 
   constructor(
     private readonly scene: Scene,
@@ -166,6 +176,7 @@ export class Legend {
     const order = events.names.map((_, n) => n).filter((n) => this.counts[n]);
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
+    this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
     this.show();
   }
 
@@ -202,11 +213,13 @@ export class Legend {
       press(chip, !state.hiddenNames.includes(name));
       (chip.firstChild as HTMLElement).hidden = !swatches;
     }
+    press(this.before, state.ghost);
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
     this.root.replaceChildren(
       ...ramp,
       ...this.chips.values(),
+      ...(this.scene.ghost ? [this.before] : []),
       ...(rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []),
     );
     this.root.hidden = !events.count;

@@ -10,12 +10,20 @@ export interface Data {
   readonly columns: ArrayBuffer | ArrayBufferView | string;
 }
 
-/** Show a timeline in `element`. Resolves to the view; `view.close()` takes it away. An error is shown in words, too. */
-export async function mount(element: HTMLElement, data: Data, options: Options = {}): Promise<View> {
+/**
+ * Show a timeline in `element`. Resolves to the view; `view.close()` takes it away. An error is shown in words, too.
+ * With `before`, the new view takes that one's place and goes on from it.
+ */
+export async function mount(
+  element: HTMLElement,
+  data: Data,
+  options: Options = {},
+  before: View | null = null,
+): Promise<View> {
   try {
     const header: Header = typeof data.header === "string" ? JSON.parse(data.header) : data.header;
     const bytes = typeof data.columns === "string" ? await unpack(data.columns) : bytesOf(data.columns);
-    return new View(element, new Wire(header, bytes), options);
+    return new View(element, new Wire(header, bytes), options, before);
   } catch (error) {
     showError(element, error as Error);
     throw error;

@@ -10,8 +10,10 @@ import { fitted, Ruler, type Texts } from "./label";
 import { Collected } from "./notes";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
-import { GAP, ROW } from "./tree";
+import { GAP, HEAD, ROW, UNDER } from "./tree";
 
+/** How opaque the run before is. */
+const GHOSTLY = 0.5;
 /** Most arrows of a frame; more cannot be followed. */
 const MOST_ARROWS = 1200;
 
@@ -50,6 +52,7 @@ export class Picture {
     clip(context, left, top, width - left, height - top);
     const notes = new Collected(px(13), scene.events);
     this.bars(shown, frame, notes);
+    this.ghosts(shown, frame);
     this.torn(notes, theme, ratio);
     this.points(notes, theme, ratio);
     this.labels(notes, theme, frame);
@@ -102,7 +105,7 @@ export class Picture {
       const count = strip.kind === "summary" ? 1 : lanes[0].rows;
       for (let n = 0; n < count; n++) {
         const top = strip.kind === "summary" ? y + 3 : y + GAP / 2 + n * ROW + 1;
-        const bottom = strip.kind === "summary" ? y + strip.height - 4 : top + ROW - 2;
+        const bottom = strip.kind === "summary" ? y + HEAD - 4 : top + ROW - 2;
         const rows =
           strip.kind === "summary"
             ? lanes.flatMap(({ row, rows }) => Array.from({ length: rows }, (_, r) => row + r))
@@ -128,6 +131,31 @@ export class Picture {
     bars.forEach(({ top, height }, n) => {
       context.drawImage(this.lines, 0, n, width, 1, left, top, width, height);
     });
+  }
+
+  /** The run before, thin and pale at the foot of the strips. */
+  private ghosts(shown: readonly Placed[], frame: Frame): void {
+    const { context, scene } = this;
+    const ghost = scene.beside;
+    const strips = shown.filter(({ strip }) => strip.kind !== "head");
+    const { ratio } = frame;
+    const left = Math.round(frame.gutter * ratio);
+    const width = Math.round(frame.width * ratio) - left;
+    if (!ghost || width <= 0 || !strips.length) return;
+    const scale = width / (scene.span.to - scene.span.from);
+    const pixels = this.pixels(width, strips.length);
+    strips.forEach(({ strip }, n) => {
+      const line = pixels.subarray(n * width, (n + 1) * width);
+      for (const lane of strip.node.lanes) ghost.paint(line, lane, scene.axis, scene.span.from, scale);
+    });
+    this.lineContext.putImageData(this.image!, 0, 0, 0, 0, width, strips.length);
+    context.imageSmoothingEnabled = false;
+    context.globalAlpha = GHOSTLY;
+    strips.forEach(({ strip, y }, n) => {
+      const [top, bottom] = [y + strip.height - UNDER, y + strip.height - 2].map((value) => Math.round(value * ratio));
+      context.drawImage(this.lines, 0, n, width, 1, left, top, width, bottom - top);
+    });
+    context.globalAlpha = 1;
   }
 
   /** Cleared pixels of `height` lines. */

@@ -65,13 +65,14 @@ export class Pointer {
     return { x: event.clientX - box.left - this.stage.clientLeft, y: event.clientY - box.top - this.stage.clientTop };
   }
 
-  /** The strip at `y`, and the row of all rows there (-1 for a head or the gap between). */
+  /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
   stripAt(y: number): { strip: Strip | null; row: number } {
     const under = placed(this.scene, this.to.frame()).find((each) => y >= each.y && y < each.y + each.strip.height);
     if (!under || y < AXIS) return { strip: null, row: -1 };
     const { strip } = under;
     if (strip.kind !== "lane") return { strip, row: -1 };
     const lane = strip.node.lanes[0];
+    if (y - under.y >= lane.rows * ROW + GAP) return { strip, row: -1 };
     const row = Math.floor((y - under.y - GAP / 2) / ROW);
     return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
   }
@@ -82,7 +83,7 @@ export class Pointer {
     const frame = this.to.frame();
     if (x < frame.gutter || x > frame.width) return -1;
     const { strip, row } = this.stripAt(y);
-    if (!strip || strip.kind === "head") return -1;
+    if (!strip || strip.kind === "head" || (strip.kind === "lane" && row < 0)) return -1;
     const time = timeAt(x, scene.span, frame);
     const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
     const rows =

@@ -3,13 +3,14 @@
 import { type Area, inside } from "./area";
 import { Axis, type Span, type Unit } from "./axis";
 import type { Events, Lane } from "./events";
+import type { Ghost } from "./ghost";
 import { neighbour } from "./hit";
 import { Levels } from "./levels";
 import { FILTERED, MATCHED, Paint, SELECTED } from "./paint";
 import { parseQuery } from "./query";
 import { Raster } from "./raster";
 import { ARROWS, restore, type Saved, type State } from "./state";
-import { type Node, PLAIN, Rows, siblings, tree } from "./tree";
+import { type Node, PLAIN, Rows, siblings, tree, UNDER } from "./tree";
 import { arrowsFrom, arrowsTo, firstInView, onNextLane } from "./walk";
 import type { Header } from "./wire";
 
@@ -44,13 +45,16 @@ export class Scene {
     readonly events: Events,
     readonly header: Header,
     saved: Saved,
+    readonly ghost: Ghost | null = null,
   ) {
     this.paint = new Paint(events, header.palette, header.name_color);
     this.levels = new Levels(events);
     this.raster = new Raster(events, this.levels);
     this.roots = tree(events.lanes);
     this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
-    const severalCtas = events.lanes.some((lane) => lane.cta !== events.lanes[0].cta);
+    const severalCtas = events.lanes.some(
+      (lane) => lane.cta !== events.lanes[0].cta || lane.rank !== events.lanes[0].rank,
+    );
     const plain: State = {
       unit: header.ns && severalCtas ? "ns" : "cycles",
       span: null,
@@ -60,14 +64,31 @@ export class Scene {
       query: "",
       filter: false,
       hiddenNames: [],
+      ghost: true,
       lanes: PLAIN,
     };
     this.state = restore(plain, saved, this.units);
-    this.axis = new Axis(events, this.state.unit);
+    this.axis = this.newAxis();
     this.span = this.spanOf(this.state);
-    this.rows = new Rows(this.roots, this.state.lanes);
+    this.rows = this.newRows();
     this.paint.colorBy(this.state.colorBy);
     this.search();
+  }
+
+  /** The run before, where it is to be seen: in this unit, and wanted. */
+  get beside(): Ghost | null {
+    const { ghost, state } = this;
+    return ghost && state.ghost && ghost.has(state.unit) ? ghost : null;
+  }
+
+  private newAxis(): Axis {
+    const { unit } = this.state;
+    const room = this.header.room?.[unit];
+    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
+  }
+
+  private newRows(): Rows {
+    return new Rows(this.roots, this.state.lanes, this.beside ? UNDER : 0);
   }
 
   on(change: Change, listener: () => void): void {
@@ -148,7 +169,7 @@ export class Scene {
   /** Change what the reader has done to the lanes. */
   arrange(lanes: Partial<State["lanes"]>): void {
     this.state = { ...this.state, lanes: { ...this.state.lanes, ...lanes } };
-    this.rows = new Rows(this.roots, this.state.lanes);
+    this.rows = this.newRows();
     this.area = null;
     this.scrollTo(this.state.scroll);
     this.tell("frame", "state");
@@ -268,19 +289,25 @@ export class Scene {
 
   // What is coloured, dimmed and hidden
 
-  set(change: Partial<Pick<State, "unit" | "colorBy" | "arrows" | "query" | "filter" | "hiddenNames">>): void {
+  set(
+    change: Partial<Pick<State, "unit" | "colorBy" | "arrows" | "query" | "filter" | "hiddenNames" | "ghost">>,
+  ): void {
     const before = this.state;
     this.state = { ...before, ...change };
     if (this.state.unit !== before.unit) {
-      this.axis = new Axis(this.events, this.state.unit);
       this.state = { ...this.state, span: null };
-      this.span = this.axis.all;
       this.area = this.measured = null;
+    }
+    if (this.state.unit !== before.unit || this.state.ghost !== before.ghost) {
+      this.axis = this.newAxis();
+      this.span = this.spanOf(this.state);
+      this.rows = this.newRows();
     }
     if (this.state.colorBy !== before.colorBy) {
       this.paint.colorBy(this.state.colorBy);
       this.recode();
     }
+    this.ghost?.follow(this.state);
     const { query, filter, hiddenNames } = this.state;
     if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
     this.tell("frame", "state");
@@ -331,8 +358,8 @@ export class Scene {
   /** Take over what was saved. */
   restore(saved: Saved): void {
     const next = restore(this.state, saved, this.units);
-    const { unit, colorBy, arrows, query, filter, hiddenNames } = next;
-    this.set({ unit, colorBy, arrows, query, filter, hiddenNames });
+    const { unit, colorBy, arrows, query, filter, hiddenNames, ghost } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, ghost });
     this.arrange(next.lanes);
     this.state = { ...this.state, span: next.span };
     this.span = this.spanOf(this.state);

@@ -19,6 +19,8 @@ export interface State {
   /** Whether the query hides what does not match. */
   readonly filter: boolean;
   readonly hiddenNames: readonly string[];
+  /** Whether the run before is drawn under the lanes, where there is one. */
+  readonly ghost: boolean;
   readonly lanes: Arrangement;
 }
 
@@ -32,6 +34,7 @@ export interface Saved {
   query?: string;
   filter?: boolean;
   hidden_names?: string[];
+  ghost?: boolean;
   collapsed?: string[];
   hidden?: string[];
   pinned?: string[];
@@ -49,6 +52,7 @@ export function save(state: State): Required<Saved> {
     query: state.query,
     filter: state.filter,
     hidden_names: [...state.hiddenNames],
+    ghost: state.ghost,
     collapsed: [...lanes.collapsed],
     hidden: [...lanes.hidden],
     pinned: [...lanes.pinned],
@@ -70,6 +74,7 @@ export function restore(state: State, saved: Saved, units: readonly Unit[]): Sta
     query: saved.query ?? state.query,
     filter: saved.filter ?? state.filter,
     hiddenNames: saved.hidden_names ?? state.hiddenNames,
+    ghost: saved.ghost ?? state.ghost,
     lanes: {
       collapsed: saved.collapsed ? new Set(saved.collapsed) : lanes.collapsed,
       hidden: saved.hidden ? new Set(saved.hidden) : lanes.hidden,

@@ -15,8 +15,9 @@ export const STYLE = `
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   max-width: 26em; }
 .tlt-count { color: var(--tlt-soft); white-space: nowrap; }
-.tlt-badge { border: 1px solid var(--tlt-warn); border-radius: 9px; padding: 0 7px; color: var(--tlt-warn);
+.tlt-badge { border: 1px solid var(--tlt-line); border-radius: 9px; padding: 0 7px; color: var(--tlt-soft);
   font-size: 11px; white-space: nowrap; }
+.tlt-badge.tlt-warns { border-color: var(--tlt-warn); color: var(--tlt-warn); }
 .tlt-grow { flex: 1 1 0; min-width: 0; }
 .tlt button, .tlt select, .tlt input { font: inherit; color: inherit; background: transparent; margin: 0;
   border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 6px; font-size: 11.5px; }
@@ -63,6 +64,10 @@ export const STYLE = `
 .tlt-legend button[aria-pressed=true] { background: transparent; color: inherit; border-color: transparent; }
 .tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
+.tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
+  background: linear-gradient(to right, #0072b2 50%, #e69f00 50%); }
+.tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; border-top: 1px solid var(--tlt-line);
+  max-height: 400px; overflow: auto; }
 .tlt-ramp { width: 160px; height: 11px; border-radius: 2px; }
 .tlt-panel { display: flex; flex-wrap: wrap; gap: 8px 28px; padding: 8px 10px; border-top: 1px solid var(--tlt-line);
   max-height: 240px; overflow: auto; }

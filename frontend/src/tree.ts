@@ -1,4 +1,4 @@
-// The tree of lanes, SM > CTA > group and thread > lane, and the strips of it that are shown, from the top.
+// The tree of lanes, rank > SM > CTA > group and thread > lane, and the strips of it that are shown, from the top.
 
 import type { Lane } from "./events";
 import { clean } from "./format";
@@ -35,9 +35,12 @@ export interface Strip {
 export const ROW = 18;
 export const GAP = 4;
 export const HEAD = 20;
+/** What a lane has more where the run before is drawn under it. */
+export const UNDER = 7;
 
 type Words = (lane: Lane) => string;
 
+const RANK: Words = (lane) => (lane.rank === null ? "" : `rank ${lane.rank}`);
 const SM: Words = (lane) => (lane.sm >= 0 ? `SM ${lane.sm}` : "");
 const CTA: Words = (lane) => `CTA ${lane.cta}`;
 const THREAD: Words = (lane) => {
@@ -47,15 +50,18 @@ const THREAD: Words = (lane) => {
 const LANE: Words = (lane) => clean(lane.name, 40);
 
 const STEPS: readonly { readonly key: (lane: Lane) => string; readonly words: Words }[] = [
+  { key: (lane) => (lane.rank === null ? "" : `rank${lane.rank}`), words: RANK },
   { key: (lane) => `sm${lane.sm}`, words: SM },
   { key: (lane) => `cta${lane.cta}`, words: CTA },
   { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
   { key: (lane) => `lane${lane.name}`, words: LANE },
 ];
 
-/** The tree over `lanes`, as nodes of the first step. SMs and CTAs ascend; threads and lanes stay in the given order. */
+/** The tree over `lanes`, as nodes of the first step. Ranks, SMs and CTAs ascend; threads and lanes stay in the given order. */
 export function tree(lanes: readonly Lane[]): Node[] {
-  const ordered = [...lanes].sort((a, b) => a.sm - b.sm || a.cta - b.cta || a.index - b.index);
+  const ordered = [...lanes].sort(
+    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index,
+  );
   return branches(ordered, 0, "", "", 0);
 }
 
@@ -68,6 +74,7 @@ function branches(lanes: readonly Lane[], step: number, key: string, label: stri
     else groups.set(own, [lane]);
   }
   return [...groups].flatMap(([own, members]) => {
+    if (!own) return branches(members, step + 1, key, label, depth); // no such step: there are no ranks
     const path = key ? `${key}/${own}` : own;
     const words = [label, STEPS[step].words(members[0])].filter(Boolean).join(" · ");
     if (step === STEPS.length - 1)
@@ -97,7 +104,8 @@ export class Rows {
   /** How many nodes are hidden. */
   readonly hiddenCount: number;
 
-  constructor(roots: readonly Node[], arrangement: Arrangement) {
+  /** `under`: pixels at the bottom of every strip with events. */
+  constructor(roots: readonly Node[], arrangement: Arrangement, under = 0) {
     let top = 0;
     let hidden = 0;
     const add = (into: Strip[], node: Node, depth: number) => {
@@ -107,7 +115,8 @@ export class Rows {
       }
       const folded = arrangement.collapsed.has(node.key);
       const kind = node.children.length === 0 ? "lane" : folded ? "summary" : "head";
-      const height = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
+      const own = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
+      const height = kind === "head" ? own : own + under;
       into.push({ node, kind, depth, top, height });
       top += height;
       if (kind === "head")

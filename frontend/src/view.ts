@@ -6,6 +6,7 @@ import { copyText, h } from "./dom";
 import { Events } from "./events";
 import { asText } from "./facts";
 import { AXIS, type Frame } from "./frame";
+import { Ghost } from "./ghost";
 import { help } from "./help";
 import { fromRuns, toRuns } from "./ids";
 import { type Desk, press } from "./keys";
@@ -22,6 +23,7 @@ import { type Saved, save } from "./state";
 import { STYLE } from "./style";
 import { onThemeChange, type Theme, themeOf } from "./theme";
 import { Hint, Tip } from "./tip";
+import { Transition } from "./transition";
 import type { Wire } from "./wire";
 
 export interface Options {
@@ -57,6 +59,7 @@ export class View {
   private readonly tip: Tip;
   private readonly menu: Menu;
   private readonly note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
+  private readonly words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
   private readonly picture: Picture;
   private readonly overlay: Overlay;
   private readonly minimap: Minimap;
@@ -77,14 +80,19 @@ export class View {
   /** While Python's wishes are carried out: they are not told back. */
   private quiet = false;
   private changed = false;
+  /** What is drawn while the events move on from the view before. */
+  private moving: { transition: Transition; picture: Picture } | null = null;
 
+  /** A view at the end of `host`; or in place of `before`, with that one's state, and its events as the run before. */
   constructor(
     host: HTMLElement,
     wire: Wire,
     private readonly options: Options,
+    before: View | null = null,
   ) {
     const { signal } = this.ending;
-    const scene = new Scene(new Events(wire), wire.header, options.view ?? {});
+    const saved = before ? save(before.scene.state) : (options.view ?? {});
+    const scene = new Scene(new Events(wire), wire.header, saved, before?.asGhost() ?? null);
     this.scene = scene;
     this.texts = new Texts(scene.events);
     this.tip = new Tip(scene, this.texts);
@@ -127,6 +135,7 @@ export class View {
       this.bar.root,
       losses,
       this.note,
+      this.words,
       this.map,
       this.stage,
       this.legend.root,
@@ -136,8 +145,10 @@ export class View {
     );
     const [least, most] = USUAL_HEIGHT;
     const wanted = options.height ?? Math.min(Math.max(scene.rows.height + AXIS + 1, least), most);
-    this.stage.style.height = `${wanted}px`;
-    host.append(this.root);
+    this.stage.style.height = before ? before.heightOver(wanted) : `${wanted}px`;
+    const focused = before?.root.contains(document.activeElement);
+    if (before) before.root.replaceWith(this.root);
+    else host.append(this.root);
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
@@ -158,7 +169,46 @@ export class View {
     this.minimap.listen(() => this.frame.gutter, signal);
     this.listen(signal);
     this.retheme();
+    if (before) this.moveOn(before);
+    if (focused) this.stage.focus();
     this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
+  }
+
+  // From one run to the next
+
+  private asGhost(): Ghost | null {
+    const { events, header, state, ghost } = this.scene;
+    return events.count ? new Ghost(events, header, save(state)) : ghost;
+  }
+
+  /** The height of the stage, or `wanted` where that is more. */
+  private heightOver(wanted: number): string {
+    return `${Math.max(Number.parseFloat(this.stage.style.height), wanted)}px`;
+  }
+
+  private moveOn(before: View): void {
+    const { scene } = this;
+    this.tool = before.tool;
+    this.use(this.tool);
+    const transition = Transition.of(scene, before.scene, this.theme);
+    if (transition) this.moving = { transition, picture: new Picture(this.base, transition.scene, this.texts) };
+    before.close();
+    this.draw();
+  }
+
+  /** Stop where the events are now: whoever points at one means that. */
+  private arrive(): void {
+    if (!this.moving) return;
+    this.moving = null;
+    this.redraw();
+  }
+
+  /** Show these words in place of the events; nothing but the events for the empty text. */
+  say(words: string): void {
+    this.words.textContent = words;
+    this.words.hidden = !words;
+    for (const part of [this.map, this.stage, this.legend.root, this.panel.root])
+      part.style.display = words ? "none" : "";
   }
 
   private listen(signal: AbortSignal): void {
@@ -183,6 +233,7 @@ export class View {
     scene.on("moved", () => this.soon());
     scene.on("codes", () => {
       scene.paint.ink(this.theme);
+      scene.ghost?.ink(this.theme);
       this.stale.map = true;
     });
     scene.on("message", () => {
@@ -197,6 +248,8 @@ export class View {
       },
       { signal },
     );
+    for (const type of ["pointerdown", "keydown", "wheel"] as const)
+      this.root.addEventListener(type, () => this.arrive(), { signal, passive: true, capture: true });
     // The scrollbar's own answer to being set must not undo what came after.
     const scrolled = () => {
       if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
@@ -231,6 +284,7 @@ export class View {
       style.setProperty(`--tlt-${key}`, this.theme[key]);
     style.colorScheme = this.theme.dark ? "dark" : "light";
     this.scene.paint.ink(this.theme);
+    this.scene.ghost?.ink(this.theme);
     this.stale.map = true;
     this.redraw();
   }
@@ -261,6 +315,7 @@ export class View {
     if (this.stale.frame) Object.assign(this.spent, { frame: done - began, looked: this.picture.looked });
     this.spent.overlay = done - drawn;
     this.stale.frame = false;
+    if (this.moving) this.redraw();
   }
 
   private drawFrame(clientWidth: number, height: number): void {
@@ -291,7 +346,8 @@ export class View {
       this.stale.map = false;
       this.minimap.count(this.ending.signal, this.theme);
     }
-    this.picture.draw(this.frame, this.theme);
+    if (this.moving && !this.moving.transition.step(performance.now())) this.moving = null;
+    (this.moving?.picture ?? this.picture).draw(this.frame, this.theme);
     this.minimap.draw(clientWidth, gutter, ratio, this.theme);
     this.root.dataset.drawn = "";
   }

@@ -2,10 +2,12 @@
 //
 // Traits: `header` (JSON text) and `columns` (gzip of the columns; empty where they are too large to be saved in a
 // notebook, then they are asked for by a message), `view`, `selected` (runs of ids), `height`, `theme`, `still` (class
-// of the still picture that stands in for the view, and is hidden while there is one).
+// of the still picture that stands in for the view, and is hidden while there is one), `instead` (said in place of the
+// events). When `header` or `columns` change, the view moves on to these events.
 
 import { inflate, mount, showError } from "./mount";
 import type { Saved } from "./state";
+import type { View } from "./view";
 import { bytesOf, type Header } from "./wire";
 
 interface Traits {
@@ -16,6 +18,7 @@ interface Traits {
   height: number | null;
   theme: "auto" | "light" | "dark";
   still: string;
+  instead: string;
 }
 
 /** What is used of anywidget's model. */
@@ -39,48 +42,66 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
     model.on(event, handler);
     signal.addEventListener("abort", () => model.off(event, handler));
   };
-  const open = async () => {
+  let view: View | null = null;
+  let loading = new AbortController();
+  /** The events as the model has them now, in place of those shown. What is still on its way is given up. */
+  const load = async () => {
+    loading.abort();
+    loading = new AbortController();
+    const mine = AbortSignal.any([signal, loading.signal]);
     let bytes: Uint8Array;
     if (model.get("columns").byteLength) still.hide();
     try {
-      bytes = await columnsOf(model, signal);
+      bytes = await columnsOf(model, mine);
     } catch (error) {
-      if (!signal.aborted) showError(el, error as Error);
+      if (mine.aborted) return;
+      if (!view) showError(el, error as Error);
       still.show();
       return;
     }
-    if (signal.aborted) return;
+    if (mine.aborted) return;
     still.hide();
     const header: Header = JSON.parse(model.get("header"));
-    const view = await mount(
-      el,
-      { header, columns: bytes },
-      {
-        height: model.get("height"),
-        theme: model.get("theme"),
-        view: model.get("view"),
-        onView: (saved) => {
-          model.set("view", saved);
-          model.save_changes();
-        },
-        onSelection: (runs) => {
-          model.set("selected", new DataView(runs.buffer));
-          model.save_changes();
-        },
+    const options = {
+      height: model.get("height"),
+      theme: model.get("theme"),
+      view: model.get("view"),
+      onView: (saved: Required<Saved>) => {
+        model.set("view", saved);
+        model.save_changes();
       },
-    );
-    signal.addEventListener("abort", () => view.close());
+      onSelection: (runs: Uint32Array) => {
+        model.set("selected", new DataView(runs.buffer));
+        model.save_changes();
+      },
+    };
+    view = await mount(el, { header, columns: bytes }, options, view);
     if (signal.aborted) view.close();
-    const select = () => view.setSelection(bytesOf(model.get("selected")));
-    listen("change:view", () => view.setView(model.get("view")));
-    listen("change:selected", select);
-    select();
+    view.setSelection(bytesOf(model.get("selected")));
+    view.say(model.get("instead"));
   };
   // The first paint must not wait for the caller, nor an error be lost in it.
-  open().catch((error) => {
-    still.show();
-    console.error(error);
+  const open = () =>
+    load().catch((error) => {
+      still.show();
+      console.error(error);
+    });
+  // A notebook may set one trait after the other: both are there once it is done.
+  let asked = 0;
+  const reload = () => {
+    clearTimeout(asked);
+    asked = window.setTimeout(open);
+  };
+  signal.addEventListener("abort", () => {
+    clearTimeout(asked);
+    view?.close();
   });
+  listen("change:header", reload);
+  listen("change:columns", reload);
+  listen("change:instead", () => view?.say(model.get("instead")));
+  listen("change:view", () => view?.setView(model.get("view")));
+  listen("change:selected", () => view?.setSelection(bytesOf(model.get("selected"))));
+  open();
   return () => ending.abort();
 }
 

@@ -17,8 +17,9 @@ export interface ColumnSpec {
 export interface Header {
   version: number;
   title: string;
-  badge: string;
-  simulated: string;
+  badge: { text: string; why: string; warns: boolean } | null;
+  /** The least and the greatest time of another trace for which the axis is to have room. */
+  room: Record<"cycles" | "ns", [number, number] | null> | null;
   losses: string;
   events: number;
   origin: string;

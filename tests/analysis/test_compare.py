@@ -174,7 +174,7 @@ def test_the_columns_are_the_documented_ones_and_a_figure_is_drawn(by) -> None:
 
 def test_the_timelines_of_both_lie_over_each_other_on_one_axis() -> None:
     trace = load(RECORDED / "gemm_3.tltrace")
-    drawing = trace.beside(load(RECORDED / "dynamic_gemm.tltrace"), ctas=1)
+    drawing = trace.beside(load(RECORDED / "dynamic_gemm.tltrace"), ctas=1).figure()
     assert {bar["yaxis"] for bar in drawing.data} == {"y", "y2"}
     assert drawing.layout.xaxis2.matches == "x"
     assert drawing.layout.yaxis.domain[0] > drawing.layout.yaxis2.domain[1]
@@ -184,7 +184,7 @@ def test_the_timelines_of_both_lie_over_each_other_on_one_axis() -> None:
 
 def test_a_name_has_one_colour_in_both_timelines() -> None:
     trace = load(RECORDED / "gemm_3.tltrace")
-    drawing = trace.beside(load(RECORDED / "dynamic_gemm.tltrace"), ctas=1)
+    drawing = trace.beside(load(RECORDED / "dynamic_gemm.tltrace"), ctas=1).figure()
     for name in ("load", "mma", "store"):
         assert len({bar.marker.color for bar in drawing.data if bar.name == name}) == 1
 

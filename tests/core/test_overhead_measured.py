@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from tltrace_nb import load, trace
@@ -29,6 +31,20 @@ def test_a_small_slowdown_is_believed_and_a_large_one_flagged() -> None:
 def test_a_slowdown_within_the_noise_is_believed() -> None:
     assert found(1.0, 1.09, 1.05).believe
     assert not found(1.0, 1.09, 1.0).believe
+
+
+def test_the_traces_of_the_kernel_that_was_measured_know_its_slowdown(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tltrace_nb.core import overhead
+    from tltrace_nb.core.api import TraceSwitch
+
+    switch = TraceSwitch()
+    mine, other = (load(RECORDED / f"{name}.tltrace") for name in ("gemm_3", "add"))
+    for each in (mine, other):
+        switch.captured(each)
+    monkeypatch.setattr(overhead, "measure", lambda kernel, inputs: found(1.0, 1.25, 1.01))
+    switch.overhead(SimpleNamespace(table=mine.table), ())
+    assert mine.meta.slowdown == (1.25, 1.01)
+    assert other.meta.slowdown is None
 
 
 def test_the_names_are_told_at_the_measured_cost() -> None:

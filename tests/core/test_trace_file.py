@@ -33,6 +33,9 @@ META = TraceMeta(
     "python gemm.py",
     "2026-11-29",
     ((2, 1, 1),),
+    resources=((168, 98304),),
+    work=(1e9, 2e6),
+    slowdown=(1.014, 1.001),
 )
 RECORDS = [Rec(cta, 0, 1010 + 10 * n, site, n // 2) for cta in range(2) for n, site in enumerate([0, 1, 2, 3])]
 

@@ -239,7 +239,7 @@ def test_losses_and_simulated_times_are_said(format_: str) -> None:
     of = table(instant(0, "a"), capacity=2)
     slots = build(of, [Rec(0, 0, 1100 + i, 0) for i in range(5)])
     read = exported(Trace(slots, of, TraceMeta("gemm", device="virtual", gpu="h200 model")), format_)
-    assert read.about["simulated"] == "virtual GPU (h200 model): simulated times, not measured"
+    assert read.about["trust"] == "virtual GPU (h200 model): simulated times, not measured"
     assert read.about["incomplete"].startswith("lost 3 records of 1 writer: max_events=5")
     assert [(loss["cta"], loss["lost"], loss["recorded"]) for loss in read.losses] == [(0, 3, 2)]
 

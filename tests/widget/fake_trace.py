@@ -20,6 +20,7 @@ class FakeMeta:
     kernel: str = "gemm"
     device: str = "cuda"
     gpu: str | None = "NVIDIA H200"
+    slowdown: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,6 +208,14 @@ def test_a_virtual_trace_wears_a_badge(gpu: str | None, badge: str) -> None:
     assert [note.text for note in drawing.layout.annotations] == [badge]
 
 
+@pytest.mark.parametrize(("slowdown", "advice"), [(1.014, "the kernel's"), (1.2, "upper bound")])
+def test_a_measured_slowdown_is_a_badge_that_says_what_to_make_of_the_times(slowdown: float, advice: str) -> None:
+    drawing = figure(pipeline(slowdown=(slowdown, 1.0)))
+    (note,) = drawing.layout.annotations
+    assert note.text == f"tracing ×{slowdown:.3f}"
+    assert advice in note.hovertext
+
+
 def test_an_empty_trace_says_so() -> None:
     drawing = figure(make_trace([]))
     assert [note.text for note in drawing.layout.annotations] == ["no events in this trace"]

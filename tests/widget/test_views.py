@@ -31,9 +31,19 @@ def labels(trace: Trace, **options) -> list[str]:
 
 def test_the_sm_view_has_a_lane_per_sm_and_a_bar_per_cta(trace: Trace) -> None:
     plan = layout(trace, limit=100, view="sm")
-    assert [lane.label for lane in plan.lanes] == ["SM 0", "SM 3"]
+    assert [lane.label for lane in plan.lanes][:2] == ["SM 0", "SM 3"]
     assert len(plan.events) == len(STAYS)
     assert plan.unit == "ns"
+
+
+def test_the_sms_that_never_had_a_cta_share_an_empty_lane(trace: Trace) -> None:
+    plan = layout(trace, limit=100, view="sm")
+    assert [lane.label for lane in plan.lanes][2:] == ["idle: SM 1–2"]
+    assert plan.events["y"].max() < plan.lanes[-1].top < plan.lanes[-1].bottom == plan.rows
+
+
+def test_where_not_all_ctas_are_shown_no_sm_is_called_idle(trace: Trace) -> None:
+    assert labels(trace, view="sm", ctas=[0, 1]) == ["SM 0"]
 
 
 def test_ctas_at_once_on_an_sm_are_in_rows_of_their_own_and_followers_in_the_place_they_took(trace: Trace) -> None:

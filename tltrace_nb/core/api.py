@@ -352,12 +352,17 @@ class TraceSwitch:
         """What tracing costs: the stripped kernel beside ``kernel``, which ``@trace.jit`` built with tracing on.
 
         Slowdown, noise, cycles of a record on this card, whether to believe the trace; as ``core.overhead.measure``.
+        The kernel's traces in ``history`` note the slowdown in their ``meta`` and wear it as a badge.
 
         >>> print(trace.overhead(matmul, (a, b)))
         """
         from tltrace_nb.core.overhead import measure
 
-        return measure(kernel, tuple(inputs))
+        found = measure(kernel, tuple(inputs))
+        for each in self.history:
+            if each.table == kernel.table:
+                each.meta = replace(each.meta, slowdown=(found.slowdown, found.noise))
+        return found
 
     def gather(self, trace: Trace | None = None, **options: Any) -> Gathered | None:
         """The traces of all ranks of the process group, by default their last ones, on rank 0; ``None`` elsewhere.

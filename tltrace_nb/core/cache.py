@@ -1,6 +1,7 @@
 """A disk cache of traced kernels: TileLang's own does not see kernels that go through our pipeline.
 
-In: a lowering and what else decides the compiled code. Out: the kernel, compiled once per key.
+In: a lowering and what else decides the compiled code. Out: the kernel, compiled once per key, and the dynamic shared
+memory of its functions, which the compiled library does not tell.
 
 An entry is a folder named by its key, written aside and renamed into place, so that two processes never see half of
 one. ``TLTRACE_CACHE_DIR`` moves the cache, ``TILELANG_DISABLE_CACHE=1`` switches it off along with TileLang's.
@@ -27,8 +28,9 @@ from tilelang.jit.kernel import JITKernel
 from tltrace_nb._version import __version__
 from tltrace_nb.core import device
 from tltrace_nb.core.lowering import Lowering
+from tltrace_nb.core.resources import dynamic_shared
 
-_LIBRARY, _DEVICE_SOURCE, _HOST_SOURCE = "kernel.so", "kernel.cu", "host.c"
+_LIBRARY, _DEVICE_SOURCE, _HOST_SOURCE, _SHARED = "kernel.so", "kernel.cu", "host.c", "shared.json"
 _CACHED_BACKEND = "tvm_ffi"
 
 
@@ -39,18 +41,23 @@ def cached(
     pass_configs: dict[str, Any] | None,
     compile_flags: list[str] | None,
     build: Callable[[], JITKernel],
-) -> JITKernel:
+) -> tuple[JITKernel, dict[str, int]]:
     """The kernel from the cache, else from ``build``, then kept. An entry that cannot be read is built anew."""
     if not tilelang.env.is_cache_enabled() or context.execution_backend.name != _CACHED_BACKEND:
-        return build()
+        kernel = build()
+        return kernel, dynamic_shared(kernel)
     entry = cache_dir() / key(lowering, out_idx, context, pass_configs, compile_flags)
     if (entry / _LIBRARY).exists():
-        with contextlib.suppress(Exception):  # a damaged entry is as good as none
-            return _load(entry, lowering, out_idx, context, pass_configs, compile_flags)
+        try:
+            shared = json.loads((entry / _SHARED).read_text())
+            return _load(entry, lowering, out_idx, context, pass_configs, compile_flags), shared
+        except Exception:  # a damaged entry is as good as none
+            shutil.rmtree(entry, ignore_errors=True)
     kernel = build()
+    shared = dynamic_shared(kernel)
     with contextlib.suppress(OSError):  # a full or read-only disk must not fail the run
-        _save(entry, kernel)
-    return kernel
+        _save(entry, kernel, shared)
+    return kernel, shared
 
 
 def cache_dir() -> Path:
@@ -104,12 +111,13 @@ def _load(
     )
 
 
-def _save(entry: Path, kernel: JITKernel) -> None:
+def _save(entry: Path, kernel: JITKernel, shared: dict[str, int]) -> None:
     entry.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(dir=entry.parent, prefix=".new-"))
     try:
         (aside / _DEVICE_SOURCE).write_text(kernel.get_kernel_source())
         (aside / _HOST_SOURCE).write_text(kernel.get_host_source())
+        (aside / _SHARED).write_text(json.dumps(shared))
         kernel.export_library(str(aside / _LIBRARY))
         with contextlib.suppress(OSError):  # another process was first
             aside.rename(entry)

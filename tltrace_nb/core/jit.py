@@ -26,6 +26,7 @@ from tltrace_nb.core.errors import DeviceError, NotTracedError
 from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare
 from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.resources import resources
 from tltrace_nb.core.schedule import context_with, resolve_target
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable, table_rows
 
@@ -64,11 +65,18 @@ class TracedKernel:
     lowering: Lowering
     options: TraceOptions
     captured: Callable[[Trace], None]
+    dynamic_shared: dict[str, int] = field(default_factory=dict)
 
     @property
     def table(self) -> SiteTable:
         """The kernel's site table."""
         return self.lowering.table
+
+    @functools.cached_property
+    def resources(self) -> tuple[tuple[int, int], ...] | None:
+        """Registers per thread and bytes of shared memory per CTA of each launch, where they can be known."""
+        found = resources(self.kernel, self.dynamic_shared)
+        return found if found is not None and len(found) == len(self.table.launches) else None
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the kernel and capture its trace. Raises ``CapacityError`` when the slots exceed the budget."""
@@ -106,7 +114,7 @@ class TracedKernel:
         from tltrace_nb.core.environment import describe
         from tltrace_nb.core.trace import Trace
 
-        return Trace(slots, self.table, describe(self.table, grids))
+        return Trace(slots, self.table, replace(describe(self.table, grids), resources=self.resources))
 
     def _grids(self, inputs: tuple[Any, ...]) -> tuple[tuple[int, int, int], ...]:
         """The grid of every launch, shape variables read off the inputs."""
@@ -159,8 +167,8 @@ def compile_traced(
                 backend_context=context,
             )
 
-        kernel = cache.cached(lowering, positions, context, how.pass_configs, flags, build)
-    return TracedKernel(func, kernel, lowering, options, captured)
+        kernel, shared = cache.cached(lowering, positions, context, how.pass_configs, flags, build)
+    return TracedKernel(func, kernel, lowering, options, captured, shared)
 
 
 @dataclass(frozen=True)
@@ -306,6 +314,20 @@ class TraceJit:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._impl, name)
+
+    @property
+    def auto(self) -> Auto:
+        """The automatic markers that were asked for where the builder was made."""
+        return self._auto
+
+    def marked(self, *args: Any, **kwargs: Any) -> tuple[Any, Compilation, tuple[Any, ...]]:
+        """The PrimFunc with its markers in place, how it is to be compiled, and the tensors among the arguments.
+
+        Nothing is compiled, and the switch is not asked.
+        """
+        func = JITImpl.get_tir(self._stripped, *args, **kwargs)
+        _, tensors = self._stripped.func.parse_args(*args, **kwargs)
+        return func, _with_function_attributes(func, how_of(self._stripped)), tuple(tensors.values())
 
     def automatic(self, auto: AutoOptions) -> TraceJit:
         """The same builder with automatic markers, always traced."""

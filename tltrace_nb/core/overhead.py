@@ -26,6 +26,11 @@ BELIEVED = 1.05
 """Slowdown up to which a trace is called undisturbed."""
 
 
+def believable(slowdown: float, noise: float) -> bool:
+    """Whether a slowdown is at most ``BELIEVED``, or within twice the noise."""
+    return slowdown <= max(BELIEVED, 1 + 2 * abs(noise - 1))
+
+
 @dataclass(frozen=True, eq=False)
 class Overhead:
     """What tracing costs: times of one launch in ms, their ratio, and the cycles of one record on this card.
@@ -50,7 +55,7 @@ class Overhead:
     @property
     def believe(self) -> bool:
         """Whether the traced kernel is, in time, the untraced one."""
-        return self.slowdown <= max(BELIEVED, 1 + 2 * abs(self.noise - 1))
+        return believable(self.slowdown, self.noise)
 
     def __str__(self) -> str:
         """All of it in a line."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tltrace_nb.simulator.machine import Gpu
     from tltrace_nb.widget.display import Renderer
     from tltrace_nb.widget.lanes import Time
+    from tltrace_nb.widget.pair import Pair
     from tltrace_nb.widget.timeline import Timeline
     from tltrace_nb.widget.views import Color, View
 
@@ -428,11 +429,19 @@ class Trace:
 
         return corrected(self, cost)
 
-    def beside(self, other: Trace, **view: Any) -> Any:
-        """Two timelines over each other on one time axis, this one above; options and errors as ``figure``."""
-        from tltrace_nb.widget.pair import pair
+    def beside(self, other: Trace, **options: Any) -> Pair:
+        """Two linked timelines over each other on one time axis, this one above, to be shown under the cell.
 
-        return pair(self, other, **view)
+        ``options`` as ``timeline``, for both; ``.figure(**view)`` is both as a Plotly figure. Raises ``TypeError``
+        where ``other`` is no trace, and where they are drawn what ``Timeline`` raises.
+
+        >>> before.beside(after, ctas=1)
+        """
+        from tltrace_nb.widget.pair import Pair
+
+        if not isinstance(other, Trace):
+            raise TypeError(f"beside takes a Trace, not {type(other).__name__}")
+        return Pair(self, other, options)
 
     def __repr__(self) -> str:
         from tltrace_nb.core import summary

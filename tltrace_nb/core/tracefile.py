@@ -57,7 +57,8 @@ class TraceMeta:
 
     ``resources``: registers per thread and bytes of shared memory per CTA of each launch; ``work``: the flop of all
     launches and the bytes of the tensors that they read and write. Both are ``None`` where not known. ``clock_ghz`` is
-    the clock rate of a virtual GPU's SMs; ``None`` where it follows from the readings.
+    the clock rate of a virtual GPU's SMs; ``None`` where it follows from the readings. ``slowdown`` is traced over
+    untraced time and the untraced kernel's over itself (the noise), where ``trace.overhead`` has measured them.
     """
 
     kernel: str = ""
@@ -75,6 +76,7 @@ class TraceMeta:
     work: tuple[float, float] | None = None
     note: str = ""
     clock_ghz: float | None = None
+    slowdown: tuple[float, float] | None = None
 
 
 def write_trace(path: str | os.PathLike[str], slots: npt.NDArray[np.int64], table: SiteTable, meta: TraceMeta) -> None:
@@ -197,7 +199,7 @@ def _meta(raw: Any) -> TraceMeta:
         raise TraceFileError(f"{META} says nothing of where the trace comes from; save it again")
     known = {each.name for each in dataclasses.fields(TraceMeta)}
     values = {name: value for name, value in raw.items() if name in known}
-    grids, resources, work = (values.pop(name, None) for name in ("grids", "resources", "work"))
+    grids, resources, work, slowdown = (values.pop(name, None) for name in ("grids", "resources", "work", "slowdown"))
     versions, ghz = values.pop("versions", {}), values.pop("clock_ghz", None)
     wrong = [name for name, value in values.items() if not isinstance(value, str)]
     if wrong or values.get("device", "cuda") not in ("cuda", "virtual") or not isinstance(versions, dict):
@@ -211,11 +213,15 @@ def _meta(raw: Any) -> TraceMeta:
             resources = tuple((int(registers), int(shared)) for registers, shared in resources)
         if work is not None:
             work = (float(work[0]), float(work[1]))
+        if slowdown is not None:
+            slowdown = (float(slowdown[0]), float(slowdown[1]))
     except (TypeError, ValueError, LookupError) as error:
-        found = f"{grids!r}, {resources!r}, {work!r}"[:200]
-        raise TraceFileError(f"{META} has unreadable grid, resources, work: {found}; save the trace again") from error
+        found = f"{grids!r}, {resources!r}, {work!r}, {slowdown!r}"[:200]
+        fields = "grids, resources, work or slowdown"
+        raise TraceFileError(f"{META} has unreadable {fields}: {found}; save the trace again") from error
     texts = {str(name): str(value) for name, value in versions.items()}
-    return TraceMeta(**values, grids=grids, resources=resources, work=work, versions=texts, clock_ghz=ghz)
+    numbers = {"grids": grids, "resources": resources, "work": work, "clock_ghz": ghz, "slowdown": slowdown}
+    return TraceMeta(**values, versions=texts, **numbers)
 
 
 def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:

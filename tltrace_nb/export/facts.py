@@ -11,7 +11,7 @@ import pandas as pd
 
 from tltrace_nb._version import __version__
 from tltrace_nb.core import summary
-from tltrace_nb.widget.text import SIMULATED, badge
+from tltrace_nb.widget.text import badge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ def facts(trace: Trace) -> dict[str, str]:
         "kernel": meta.kernel or trace.table.kernel,
         "device": meta.device,
         "gpu": meta.gpu,
-        "simulated": f"{badge(meta)}: {SIMULATED}" if badge(meta) else "",
+        "trust": str(badge(meta) or ""),
         "incomplete": " · ".join(summary.troubles(trace)),
         "driver": meta.driver,
         "cuda": meta.cuda,

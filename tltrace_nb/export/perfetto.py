@@ -103,7 +103,8 @@ def _interned(trace: Trace) -> bytes:
 
 def _tree(trace: Trace, plan: Timeline) -> tuple[list[int], list[bytes]]:
     """The id of each track of ``plan``, and the descriptors of all, parents first."""
-    sign = badge(trace.meta) or trace.meta.gpu
+    worn = badge(trace.meta)
+    sign = worn.text if worn and worn.warns else trace.meta.gpu
     kernel = integer(_PID, 1) + string(_PROCESS_NAME, trace.meta.kernel or trace.table.kernel)
     kernel += string(_LABELS, sign) if sign else b""
     bodies = [

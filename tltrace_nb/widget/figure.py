@@ -18,7 +18,7 @@ from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
 from tltrace_nb.widget.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
-from tltrace_nb.widget.text import SIMULATED, badge, hover_lines, loss_text, markup, merged_lines, payload_text
+from tltrace_nb.widget.text import badge, hover_lines, loss_text, markup, merged_lines, payload_text
 from tltrace_nb.widget.views import Color, View, check_view, shades
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ _CHAR_PX, _WIDTH_PX = 6.5, 800.0
 
 _ON_PAPER = {"showarrow": False, "xref": "paper", "yref": "paper"}
 _BADGE = _ON_PAPER | {
-    "hovertext": SIMULATED, "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom",
-    "yshift": _AXIS_PX, "borderpad": 3, "bordercolor": WARNING, "font": {"color": WARNING, "size": 11},
+    "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom",
+    "yshift": _AXIS_PX, "borderpad": 3,
 }  # fmt: skip
 _NOTHING = _ON_PAPER | {"x": 0.5, "y": 0.5, "font": {"size": 15}}
 
@@ -142,8 +142,10 @@ def figure(
     if shade is not None:
         bar = {"title": {"text": color}, "len": 0.6, "y": 0.3}  # below the legend
         drawing.update_layout(coloraxis={"colorscale": "Viridis", "colorbar": bar})
-    if trace.meta.device == "virtual":
-        drawing.add_annotation(text=badge(trace.meta), **_BADGE)
+    if (worn := badge(trace.meta)) is not None:
+        paint = WARNING if worn.warns else _LINE
+        words = {"text": markup(worn.text), "hovertext": worn.why, "font": {"color": paint, "size": 11}}
+        drawing.add_annotation(**_BADGE, **words, bordercolor=paint)
     if plan.events.empty:
         drawing.add_annotation(**_NOTHING, text=NO_EVENTS if trace.events.empty else NONE_SELECTED)
         drawing.update_layout(xaxis={"visible": False}, yaxis={"visible": False})

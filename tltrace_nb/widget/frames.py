@@ -51,6 +51,7 @@ class FrameMeta:
     kernel: str = ""
     device: str = "cuda"
     gpu: str | None = None
+    slowdown: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from tltrace_nb.widget.colors import WARNING
 from tltrace_nb.widget.frames import Frames
 from tltrace_nb.widget.lanes import of_ctas, selected
 from tltrace_nb.widget.svg import static_svg
-from tltrace_nb.widget.text import SIMULATED, badge
+from tltrace_nb.widget.text import badge
 from tltrace_nb.widget.wire import encode, unit
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def write_html(
     """
     shown = selected(trace, events, ctas)
     heading = escape(clean(title or trace.meta.kernel, 200))
-    label = escape(badge(trace.meta))
-    sign = f' <span class="badge" title="{SIMULATED}">{label}</span>' if label else ""
+    worn = badge(trace.meta)
+    kind = "badge warns" if worn and worn.warns else "badge"
+    sign = f' <span class="{kind}" title="{escape(worn.why)}">{escape(worn.text)}</span>' if worn else ""
     page = Template(_resource("page.html")).substitute(
         title=heading,
         heading=heading + sign,

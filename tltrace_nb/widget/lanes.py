@@ -18,7 +18,7 @@ from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.merging import Merged, Strip, merge
 from tltrace_nb.widget.text import numbers, word
-from tltrace_nb.widget.views import View, ctas_as_events, lanes_of
+from tltrace_nb.widget.views import View, ctas_as_events, idle_sms, lanes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,6 +59,8 @@ class MetaLike(Protocol):
     def device(self) -> str: ...
     @property
     def gpu(self) -> str | None: ...
+    @property
+    def slowdown(self) -> tuple[float, float] | None: ...
 
 
 class TraceLike(Protocol):
@@ -162,6 +164,8 @@ def layout(
     rest = wanted.loc[~wanted.index.isin(shown.index), _MERGED] if note else wanted[:0]
     shown, rest = _placed(shown, unit), _placed(rest, unit)
     lanes, y = _stack(shown, view)
+    if view == "sm" and events is None and not note:
+        lanes = (*lanes, *_idle(cast("Trace", trace), lanes))
     merged = merge(rest, max(limit // MERGED_SHARE, 1), lanes[-1].bottom + STRIPS_GAP if lanes else 0.0)
     shown = shown.assign(y=y)
     following = shown.sort_values("x", kind="stable").groupby("y")["x"].shift(-1)
@@ -299,6 +303,13 @@ def _stack(events: pd.DataFrame, view: View) -> tuple[tuple[Lane, ...], npt.NDAr
         lane = Lane(int(first["cta"]), int(first["thread"]), str(first["lane"]), group, role, top, top + max(rows) + 1)
         lanes.append(replace(lane, title=_title(lane, first, view)))
     return tuple(lanes), y
+
+
+def _idle(trace: Trace, lanes: tuple[Lane, ...]) -> list[Lane]:
+    """One empty lane that names all idle SMs."""
+    idle = idle_sms(trace)
+    top = lanes[-1].bottom + LANE_GAP
+    return [replace(lanes[-1], top=top, bottom=top + 1, title=f"idle: SM {numbers(idle)}")] if idle else []
 
 
 def _rows_of_lane(track: pd.DataFrame, view: View) -> list[int]:

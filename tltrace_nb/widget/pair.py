@@ -1,10 +1,12 @@
 """Two timelines over each other, on one time axis: what is zoomed in one is zoomed in the other.
 
-In: two traces and the options of ``figure``. Out: ``plotly.graph_objects.Figure``.
+In: two traces. Out: :class:`Pair`, two linked widgets in a notebook, and ``plotly.graph_objects.Figure``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.core.words import clean
@@ -13,11 +15,73 @@ from tltrace_nb.widget.figure import figure
 from tltrace_nb.widget.text import markup
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import plotly.graph_objects as go
 
+    from tltrace_nb.core.trace import Trace
     from tltrace_nb.widget.lanes import TraceLike
+    from tltrace_nb.widget.timeline import Timeline
 
 _BETWEEN_PX = 70
+SHARED = ("unit", "span", "color_by", "query", "filter", "hidden_names")
+"""Keys of a timeline's ``view`` that both have in common."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two traces beside each other, ``a`` above. ``options`` are those of ``Timeline``, for both."""
+
+    a: Trace
+    b: Trace
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def timelines(self) -> tuple[Timeline, Timeline]:
+        """The widgets: time, unit, colours, search and hidden names of one are those of the other.
+
+        Errors as ``Timeline``.
+        """
+        from tltrace_nb.widget.timeline import Timeline
+
+        above, below = (
+            Timeline(mine, title=f"{letter}: {mine.meta.kernel} · {mine.meta.gpu}", beside=other, **self.options)
+            for letter, mine, other in (("a", self.a, self.b), ("b", self.b, self.a))
+        )
+        if above.view["unit"] != below.view["unit"]:  # only one of them has ns
+            above.view = below.view = {"unit": "cycles"}
+        above.observe(_follower(below), "view")
+        below.observe(_follower(above), "view")
+        return above, below
+
+    def figure(self, **view: Any) -> go.Figure:
+        """Both as one Plotly figure; options and errors as ``Trace.figure``, by default those of the pair."""
+        return pair(self.a, self.b, **self.options | view)
+
+    def __repr__(self) -> str:
+        return f"a: {self.a!r}\nb: {self.b!r}"
+
+    def _ipython_display_(self) -> None:
+        from tltrace_nb.widget.display import notebook_shell
+
+        if notebook_shell() is None:
+            print(repr(self))
+            return
+        from IPython.display import display
+
+        for timeline in self.timelines:
+            display(timeline)  # type: ignore[no-untyped-call]
+
+
+def _follower(other: Timeline) -> Callable[[Any], None]:
+    """Takes over into ``other`` what both have in common, where its axis has that unit."""
+
+    def follow(change: Any) -> None:
+        view = {key: change["new"][key] for key in SHARED if key in change["new"]}
+        if view["unit"] in other.units and any(other.view.get(key) != value for key, value in view.items()):
+            other.view = view
+
+    return follow
 
 
 def pair(a: TraceLike, b: TraceLike, **view: Any) -> go.Figure:

@@ -1,16 +1,20 @@
 """Which timelines a notebook's cells show, so that running a cell again ends what it showed before.
 
-In: timelines that are displayed. Out: nothing; a timeline that no cell shows any more is closed. Jupyter keeps every
-widget, and all its events, until someone closes it: without this, a cell that is run fifty times leaves fifty of them.
+In: timelines, and explorers with theirs, that are displayed. Out: nothing; what no cell shows any more is closed.
+Jupyter keeps every widget, and all its events, until someone closes it: without this, a cell that is run fifty times
+leaves fifty of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from tltrace_nb.widget.timeline import Timeline
+
+class Closable(Protocol):
+    """What can be shown, and ended."""
+
+    def close(self) -> None: ...
 
 
 @dataclass(eq=False)
@@ -18,7 +22,7 @@ class _Cell:
     """What one execution of a cell shows."""
 
     execution: str
-    timelines: list[Timeline] = field(default_factory=list)
+    timelines: list[Closable] = field(default_factory=list)
 
 
 class Shown:
@@ -27,7 +31,7 @@ class Shown:
     def __init__(self) -> None:
         self._cells: dict[str, _Cell] = {}
 
-    def add(self, timeline: Timeline, cell: str, execution: str) -> None:
+    def add(self, timeline: Closable, cell: str, execution: str) -> None:
         """``timeline`` is displayed by an execution of ``cell``; what earlier ones showed is gone from the screen."""
         known = self._cells.get(cell)
         if known is None or known.execution != execution:
@@ -40,7 +44,7 @@ class Shown:
             known.timelines.append(timeline)
 
 
-def note(timeline: Timeline, shell: Any) -> None:
+def note(timeline: Closable, shell: Any) -> None:
     """``timeline`` is being displayed in ``shell``. Does nothing where the front end does not name its cells."""
     parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
     cell = (parent or {}).get("metadata", {}).get("cellId")

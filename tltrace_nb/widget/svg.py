@@ -15,7 +15,7 @@ from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
 from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED, OTHER
 from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, of_ctas, rows_of
-from tltrace_nb.widget.text import SIMULATED, badge, hover_lines, loss_text, merged_lines, payload_text
+from tltrace_nb.widget.text import badge, hover_lines, loss_text, merged_lines, payload_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,9 +147,10 @@ def _legend(plan: Layout, colors: dict[str, str], width: int, top: float) -> lis
 def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str, width: int) -> list[tuple[str, str]]:
     """The lines over the lanes, broken to the width, each with its attributes."""
     warn = f'fill="{WARNING}"'
+    worn = badge(trace.meta)
     lines = [
         (clean(title, 80) if title else "", 'font-size="14" font-weight="bold"'),
-        (f"{badge(trace.meta)}: {SIMULATED}" if badge(trace.meta) else "", warn),
+        (str(worn or ""), warn if worn and worn.warns else 'fill="#666666"'),
         (plan.note and f"{plan.note}; ctas= shows others", 'fill="#666666"'),
         (loss_text(of_ctas(trace.losses, trace, shown)), warn),
         ((NO_EVENTS if trace.events.empty else NONE_SELECTED) if shown.empty else "", 'fill="#666666"'),

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import html
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from tltrace_nb.core.overhead import believable
 from tltrace_nb.core.summary import count, losses
 from tltrace_nb.core.words import clean
 
@@ -29,11 +31,30 @@ _INTEGERS = 2**33
 SIMULATED = "simulated times, not measured"
 
 
-def badge(meta: MetaLike) -> str:
-    """What a virtual trace is marked with, ``virtual GPU (h200 model)``; nothing for a real one."""
-    if meta.device != "virtual":
-        return ""
-    return f"virtual GPU ({clean(meta.gpu, 40)})" if meta.gpu else "virtual GPU"
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """How far a trace's times go, in a word and in a sentence; ``warns``: they are not to be taken as the kernel's."""
+
+    text: str
+    why: str
+    warns: bool
+
+    def __str__(self) -> str:
+        """Both, for where nothing can be pointed at."""
+        return f"{self.text}: {self.why}"
+
+
+def badge(meta: MetaLike) -> Badge | None:
+    """``virtual GPU (h200 model)``, or what tracing costs where that was measured (``trace.overhead``), or nothing."""
+    if meta.device == "virtual":
+        return Badge(f"virtual GPU ({clean(meta.gpu, 40)})" if meta.gpu else "virtual GPU", SIMULATED, True)
+    if meta.slowdown is None:
+        return None
+    ratio, noise = meta.slowdown
+    believed = believable(ratio, noise)
+    advice = "so its times are the kernel's" if believed else "so read its times as an upper bound, or mark less"
+    why = f"with its records the kernel takes {ratio:.3f} times as long (noise {noise:.3f}), {advice}"
+    return Badge(f"tracing ×{ratio:.3f}", why, not believed)
 
 
 def markup(text: str) -> str:

@@ -8,6 +8,7 @@ are positions of the selected events, and what the view looks like.
 from __future__ import annotations
 
 import gzip
+import json
 from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
@@ -41,10 +42,10 @@ _WORTH_PACKING = 12 * SAVED_BYTES
 STILL = "tltrace-still"
 """Class of the still pictures that stand for timelines."""
 THEMES = ("auto", "light", "dark")
-KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "layout")
+KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "layout")
 VIEW_KEYS = (
-    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "collapsed", "hidden", "pinned",
-    "order",
+    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "ghost", "collapsed", "hidden",
+    "pinned", "order",
 )  # fmt: skip
 
 
@@ -59,6 +60,7 @@ class Timeline(anywidget.AnyWidget):
     ``title``: stands over them (default: the kernel's name).
     ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
     ``view``: what ``view`` of another timeline was.
+    ``beside``: a trace for which the axis has room, too, and whose names have their colours here (``Trace.beside``).
     ``save``: put the events into the widget's state, and so into a notebook that is saved with it, also where they take
     more than 2 MB. ``layout``: as all ipywidgets have it.
 
@@ -89,6 +91,8 @@ class Timeline(anywidget.AnyWidget):
     """Whether a view is light or dark, when it is opened."""
     still = traitlets.Unicode().tag(sync=True)
     """Class of the still picture that a view stands in for."""
+    instead = traitlets.Unicode().tag(sync=True)
+    """Words that a view shows in place of the events, such as why there are none; empty: it shows the events."""
 
     def __init__(
         self,
@@ -102,6 +106,7 @@ class Timeline(anywidget.AnyWidget):
         theme: str = "auto",
         view: Mapping[str, Any] | None = None,
         save: bool = False,
+        beside: TraceLike | None = None,
         **layout: Any,
     ) -> None:
         self._link: Link | None = None
@@ -114,7 +119,10 @@ class Timeline(anywidget.AnyWidget):
         check(1, time)
         self._trace = frames(source)
         self._shown = selected(self._trace, events, ctas)
-        wire = encode(self.shown, title=title, names=self._trace.events["name"].unique())
+        traces = [self._trace] if beside is None else [self._trace, beside]
+        self._names = {name for each in traces for name in each.events["name"].unique()}
+        self._save = save
+        wire = encode(self.shown, title=title, names=self._names, beside=beside)
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
         unit = unit_of(wire.aligned, self._shown, time)
@@ -131,12 +139,39 @@ class Timeline(anywidget.AnyWidget):
         self._join()
 
     @property
+    def units(self) -> tuple[str, ...]:
+        """The units of time that the axis can have: cycles, and ns where the trace is aligned."""
+        return ("cycles", "ns") if json.loads(self.header)["ns"] else ("cycles",)
+
+    @property
     def shown(self) -> TraceLike:
         """The part of the trace that is shown, as the frames that views draw."""
         trace, events = self._trace, self._shown
         if events is trace.events:
             return trace
         return Frames(events, trace.ctas, trace.flows, of_ctas(trace.losses, trace, events), trace.meta)
+
+    def replace(self, source: TraceLike | pd.DataFrame, *, title: str | None = None) -> None:
+        """Show another run in place of this one, as all of its events; ``source`` and ``title`` as at first.
+
+        The events move to where they are now, and where they were stays as a ghost under the lanes. What the view
+        looks like stays; nothing is selected. Errors as those of ``Timeline``.
+
+        >>> timeline.replace(matmul_with_three_stages)
+        """
+        trace = frames(source)
+        names = self._names | set(trace.events["name"].unique())
+        wire = encode(trace, title=title, names=names)
+        if self._link is not None:
+            self._link.remove(self)
+        self._link = None
+        self._trace, self._shown, self._names = trace, trace.events, names
+        self.__dict__.pop("_texts", None)
+        packed = _packed(wire.columns, self._save)
+        self._columns = b"" if packed else wire.columns
+        with self.hold_sync():  # one message: a view must not see the header of one run and the columns of another
+            self.header, self.columns, self.selected, self.instead = wire.header, packed, b"", ""
+        self._join()
 
     @property
     def selection(self) -> pd.DataFrame:

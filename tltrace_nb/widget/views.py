@@ -5,7 +5,8 @@ In: a trace. Out: a frame with the columns of ``Trace.events``, and the columns 
 * ``thread``: a lane per CTA, thread and lane name;
 * ``cta``: a lane per CTA, its threads over each other;
 * ``name``: a lane per name;
-* ``sm``: a lane per SM, on it the CTAs as they came and went, a row per place, the wave as payload.
+* ``sm``: a lane per SM, on it the CTAs as they came and went, a row per place, the wave as payload; one empty lane for
+  all SMs that never had a CTA.
 """
 
 from __future__ import annotations
@@ -84,6 +85,16 @@ def ctas_as_events(trace: Trace) -> pd.DataFrame:
         "truncated": False,
     }
     return pd.DataFrame({column: cells[column] for column in EVENTS}).assign(place=ctas["place"])
+
+
+def idle_sms(trace: Trace) -> list[int]:
+    """The SMs of the trace's GPU that never had a CTA; none where they are not known, or not all CTAs recorded."""
+    from tltrace_nb.analysis.launch import gpu_of
+
+    gpu, used = gpu_of(trace.meta), trace.ctas["sm"]
+    if gpu is None or trace.table.ctas is not None or used.isna().any():
+        return []
+    return sorted(set(range(gpu.sms)) - set(used))
 
 
 def shades(trace: Trace, events: pd.DataFrame, color: Color) -> npt.NDArray[np.float64] | None:

@@ -137,7 +137,7 @@ function addBigPlanes(values, bytes, width) {
 
 // src/events.ts
 var HIDDEN = 255;
-var Events = class {
+var Events = class _Events {
   count;
   /** Cycles since `origin`. Exact. */
   start;
@@ -286,6 +286,11 @@ var Events = class {
     }
     return this.inverse[id];
   }
+  /** The same events at other times, which may change while they keep the order of their rows. */
+  at(start, duration2) {
+    const code = new Uint8Array(this.count);
+    return Object.assign(Object.create(_Events.prototype), this, { start, duration: duration2, code });
+  }
   /** Bytes held for the events. */
   get bytes() {
     const columns = /* @__PURE__ */ new Set([
@@ -328,12 +333,14 @@ function lanesOf(wire, rows) {
   const [cta, x, y, z] = ["cta", "block_x", "block_y", "block_z"].map(column);
   const [thread, sm, group, role] = ["thread", "sm", "group", "role"].map(column);
   const [name2, ctaCycles] = ["lane", "cta_cycles"].map(column);
+  const rank = wire.find("lane_rank");
   const offset = wire.find("lane_ns_offset");
   const rate = wire.find("lane_ns_rate");
   let row = 0;
   return Array.from(rows, (own, index2) => {
     const lane = {
       index: index2,
+      rank: rank ? rank[index2] : null,
       cta: cta[index2],
       block: [x[index2], y[index2], z[index2]],
       thread: thread[index2],
@@ -475,6 +482,7 @@ function factsOf(i, events, texts, ns) {
     );
   }
   if (events.isTruncated(i)) add2("state", "begun, never ended");
+  add2("rank", lane.rank === null ? "" : String(lane.rank));
   add2("CTA", `${lane.cta} (${lane.block.join(", ")})${lane.sm >= 0 ? ` · SM ${lane.sm}` : ""}`);
   add2("track", track.join(" · "));
   if (events.source(i)) add2("source", clean(events.source(i)));
@@ -988,6 +996,7 @@ function save(state) {
     query: state.query,
     filter: state.filter,
     hidden_names: [...state.hiddenNames],
+    ghost: state.ghost,
     collapsed: [...lanes.collapsed],
     hidden: [...lanes.hidden],
     pinned: [...lanes.pinned],
@@ -1006,6 +1015,7 @@ function restore(state, saved, units) {
     query: saved.query ?? state.query,
     filter: saved.filter ?? state.filter,
     hiddenNames: saved.hidden_names ?? state.hiddenNames,
+    ghost: saved.ghost ?? state.ghost,
     lanes: {
       collapsed: saved.collapsed ? new Set(saved.collapsed) : lanes.collapsed,
       hidden: saved.hidden ? new Set(saved.hidden) : lanes.hidden,
@@ -1043,12 +1053,13 @@ var Bar = class {
       state.unit
     );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
+    const badge = header.badge;
     const [all, help2] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
     this.root = h(
       "div",
       { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
       header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
-      header.badge ? h("span", { class: "tlt-badge", title: header.simulated }, header.badge) : null,
+      badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null,
       h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
       h("span", { class: "tlt-grow" }),
       h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
@@ -1143,6 +1154,7 @@ var Legend = class {
     const order = events.names.map((_, n) => n).filter((n) => this.counts[n]);
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
+    this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
     this.show();
   }
   scene;
@@ -1153,6 +1165,13 @@ var Legend = class {
   });
   counts;
   chips = /* @__PURE__ */ new Map();
+  /** Shows and hides the run before. */
+  before = h(
+    "button",
+    { type: "button", class: "tlt-before", title: "the run before, thin under each lane" },
+    h("span", { class: "tlt-swatch" }),
+    "previous run"
+  );
   chip(n, signal) {
     const name2 = this.scene.events.names[n];
     const swatch = h("span", { class: "tlt-swatch" });
@@ -1184,11 +1203,13 @@ var Legend = class {
       press(chip, !state.hiddenNames.includes(name2));
       chip.firstChild.hidden = !swatches;
     }
+    press(this.before, state.ghost);
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
     this.root.replaceChildren(
       ...ramp,
       ...this.chips.values(),
+      ...this.scene.ghost ? [this.before] : [],
       ...rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []
     );
     this.root.hidden = !events.count;
@@ -1226,6 +1247,8 @@ var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new 
 var ROW = 18;
 var GAP = 4;
 var HEAD = 20;
+var UNDER = 7;
+var RANK = (lane) => lane.rank === null ? "" : `rank ${lane.rank}`;
 var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
 var CTA = (lane) => `CTA ${lane.cta}`;
 var THREAD = (lane) => {
@@ -1234,13 +1257,16 @@ var THREAD = (lane) => {
 };
 var LANE = (lane) => clean(lane.name, 40);
 var STEPS2 = [
+  { key: (lane) => lane.rank === null ? "" : `rank${lane.rank}`, words: RANK },
   { key: (lane) => `sm${lane.sm}`, words: SM },
   { key: (lane) => `cta${lane.cta}`, words: CTA },
   { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
   { key: (lane) => `lane${lane.name}`, words: LANE }
 ];
 function tree(lanes) {
-  const ordered = [...lanes].sort((a, b) => a.sm - b.sm || a.cta - b.cta || a.index - b.index);
+  const ordered = [...lanes].sort(
+    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
+  );
   return branches(ordered, 0, "", "", 0);
 }
 function branches(lanes, step2, key, label, depth) {
@@ -1252,6 +1278,7 @@ function branches(lanes, step2, key, label, depth) {
     else groups.set(own, [lane]);
   }
   return [...groups].flatMap(([own, members]) => {
+    if (!own) return branches(members, step2 + 1, key, label, depth);
     const path = key ? `${key}/${own}` : own;
     const words = [label, STEPS2[step2].words(members[0])].filter(Boolean).join(" · ");
     if (step2 === STEPS2.length - 1)
@@ -1279,7 +1306,8 @@ var Rows = class {
   height;
   /** How many nodes are hidden. */
   hiddenCount;
-  constructor(roots, arrangement) {
+  /** `under`: pixels at the bottom of every strip with events. */
+  constructor(roots, arrangement, under = 0) {
     let top = 0;
     let hidden = 0;
     const add2 = (into, node, depth) => {
@@ -1289,7 +1317,8 @@ var Rows = class {
       }
       const folded = arrangement.collapsed.has(node.key);
       const kind = node.children.length === 0 ? "lane" : folded ? "summary" : "head";
-      const height = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
+      const own = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
+      const height = kind === "head" ? own : own + under;
       into.push({ node, kind, depth, top, height });
       top += height;
       if (kind === "head")
@@ -1401,6 +1430,600 @@ var Places = class {
     return { x: xOf(time, this.scene.span, this.frame) * ratio, y: middleOf(strip, row) * ratio };
   }
 };
+
+// src/area.ts
+function inside({ events, axis, rows }, { span, lanes }) {
+  const found = [];
+  const take = (row) => {
+    const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
+    const from = events.firstEndingFrom(row, (span.from - offset) / rate);
+    const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
+    for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
+  };
+  for (const strip of lanes ? rows.between(lanes[0], lanes[1]) : rows.strips) {
+    if (strip.kind === "head") continue;
+    for (const lane of strip.node.lanes)
+      for (let row = lane.row; row < lane.row + lane.rows; row++)
+        if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) take(row);
+  }
+  return Uint32Array.from(found).sort();
+}
+function touches(strip, row, [from, to]) {
+  const top = strip.top + GAP / 2 + row * ROW;
+  return top < to && top + ROW > from;
+}
+
+// src/axis.ts
+var SAME = { offset: 0, rate: 1 };
+var LEAST = 8;
+var FAR = 2 ** 40;
+var Axis = class {
+  /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
+  constructor(events, unit, beside = null, room = null) {
+    this.events = events;
+    this.unit = unit;
+    if (unit === "cycles") {
+      this.origin = events.origin;
+      const offset = beside ? Number(beside.origin - events.origin) : 0;
+      const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
+      const origin = Number(events.origin);
+      this.whole = join(own, room && { from: room.from - origin, to: room.to - origin });
+    } else {
+      const { from, to } = join(join(extentNs(events), beside && extentNs(beside)), room);
+      const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
+      this.origin = BigInt(base);
+      this.whole = { from: from - base, to: to - base };
+    }
+  }
+  events;
+  unit;
+  whole;
+  /** What stands before the axis's own zero, for labels. */
+  origin;
+  line(lane) {
+    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
+  }
+  /** The same for a lane of other events, which may be counted from another origin. */
+  lineOf(other, lane) {
+    return this.unit === "cycles" ? { offset: Number(other.origin - this.origin), rate: 1 } : this.line(lane);
+  }
+  startOf(i) {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.start[i];
+  }
+  endOf(i) {
+    const { offset, rate } = this.line(this.events.laneOf(i));
+    return offset + rate * this.events.end(i);
+  }
+  /** All events, with a little room on both sides. */
+  get all() {
+    const { from, to } = this.whole;
+    const room = Math.max((to - from) * 0.01, 0.5);
+    return { from: from - room, to: to + room };
+  }
+  /** `span` with a width that makes sense, and no further from the events than its own width. */
+  fit(span) {
+    const all = this.all;
+    const most = (all.to - all.from) * 1.2;
+    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST, most)), most);
+    const middle = (span.from + span.to) / 2;
+    let from = width === span.to - span.from ? span.from : middle - width / 2;
+    from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
+    return { from, to: from + width };
+  }
+  /** `span` made `factor` times as wide, with the point at `share` of it staying where it is. */
+  zoom(span, factor, share) {
+    const width = span.to - span.from;
+    const most = (this.all.to - this.all.from) * 1.2;
+    const next = Math.min(Math.max(width * factor, Math.min(LEAST, most)), most);
+    const from = span.from + share * (width - next);
+    return this.fit({ from, to: from + next });
+  }
+  /** A time of the axis as text, with the digits that a step of `step` needs. */
+  label(value, step2) {
+    if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
+    const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
+    return `${number((Number(this.origin) + value) / size, digits)} ${name2}`;
+  }
+};
+function join(a, b) {
+  return b ? { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) } : a;
+}
+function extentNs(events) {
+  let from = Number.POSITIVE_INFINITY;
+  let to = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const first = events.rowStart[row];
+    const end = events.rowStart[row + 1];
+    if (first === end) continue;
+    const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
+    from = Math.min(from, nsOffset + nsRate * events.start[first]);
+    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
+  }
+  return from <= to ? { from, to } : { from: 0, to: 1 };
+}
+function tickStep(span, most, whole) {
+  const rough = (span.to - span.from) / Math.max(most, 1);
+  const size = 10 ** Math.floor(Math.log10(rough));
+  const step2 = [1, 2, 5, 10].map((n) => n * size).find((n) => n >= rough) ?? 10 * size;
+  return whole ? Math.max(1, Math.round(step2)) : step2;
+}
+function ticks(span, step2, origin) {
+  const shift = Number(origin % BigInt(Math.max(1, Math.round(step2))));
+  const found = [];
+  const first = Math.ceil((span.from + shift) / step2);
+  const last = Math.floor((span.to + shift) / step2);
+  for (let n = 0; n <= last - first; n++) found.push((first + n) * step2 - shift);
+  return found;
+}
+
+// src/hit.ts
+function hit(events, row, cycle, reach) {
+  const from = events.rowStart[row];
+  const to = events.rowStart[row + 1];
+  const after = upperBound(events.start, cycle, from, to);
+  let best = -1;
+  let distance = reach;
+  const consider = (i) => {
+    if (events.code[i] === HIDDEN) return;
+    const before = events.start[i] - cycle;
+    const behind = cycle - events.end(i);
+    const away = Math.max(before, behind, 0);
+    if (away < distance || away === distance && best < 0) {
+      best = i;
+      distance = away;
+    }
+  };
+  const back = events.isCrowded(row) ? 64 : 8;
+  for (let i = after - 1; i >= Math.max(from, after - back); i--) consider(i);
+  for (let i = after; i < Math.min(to, after + 8); i++) consider(i);
+  return best;
+}
+function neighbour(events, i, step2) {
+  const lane = events.laneOf(i);
+  let best = i;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const from = events.rowStart[row];
+    const to = events.rowStart[row + 1];
+    const at = events.start[i];
+    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
+    while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
+    if (n < from || n >= to) continue;
+    if (best === i || follows(events, n, best, step2)) best = n;
+  }
+  return best;
+}
+function follows(events, a, b, step2) {
+  const apart = events.start[b] - events.start[a] || b - a;
+  return apart * step2 > 0;
+}
+
+// src/walk.ts
+function nearest({ events, axis }, lane, time) {
+  const { offset, rate } = axis.line(lane);
+  const cycle = (time - offset) / rate;
+  let best = -1;
+  let distance = Number.POSITIVE_INFINITY;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const [from, to] = [events.rowStart[row], events.rowStart[row + 1]];
+    const at = lowerBound(events.start, cycle, from, to);
+    for (const i of [at - 1, at]) {
+      if (i < from || i >= to || events.code[i] === HIDDEN) continue;
+      const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
+      if (away < distance) [best, distance] = [i, away];
+    }
+  }
+  return best;
+}
+function onNextLane(scene, by) {
+  const { events, axis, focused } = scene;
+  const lane = events.laneOf(focused);
+  const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
+  const time = (axis.startOf(focused) + axis.endOf(focused)) / 2;
+  for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
+    const near = nearest(scene, strips[n].node.lanes[0], time);
+    if (near >= 0) return near;
+  }
+  return -1;
+}
+function firstInView(scene) {
+  const { axis, rows, span, state, viewHeight } = scene;
+  for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
+    if (strip.kind !== "lane") continue;
+    const near = nearest(scene, strip.node.lanes[0], span.from);
+    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+  }
+  return -1;
+}
+function arrowsFrom({ flowSrc, flowDst }, i) {
+  const found = [];
+  const first = lowerBound(flowSrc, i, 0, flowSrc.length);
+  for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
+  return found;
+}
+function arrowsTo({ flowSrc, flowDst }, i) {
+  const found = [];
+  for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
+  return found;
+}
+
+// src/scene.ts
+var Scene = class {
+  constructor(events, header, saved, ghost = null) {
+    this.events = events;
+    this.header = header;
+    this.ghost = ghost;
+    this.paint = new Paint(events, header.palette, header.name_color);
+    this.levels = new Levels(events);
+    this.raster = new Raster(events, this.levels);
+    this.roots = tree(events.lanes);
+    this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
+    const severalCtas = events.lanes.some(
+      (lane) => lane.cta !== events.lanes[0].cta || lane.rank !== events.lanes[0].rank
+    );
+    const plain = {
+      unit: header.ns && severalCtas ? "ns" : "cycles",
+      span: null,
+      scroll: 0,
+      colorBy: "name",
+      arrows: events.flowSrc.length <= 200 ? "all" : "hovered",
+      query: "",
+      filter: false,
+      hiddenNames: [],
+      ghost: true,
+      lanes: PLAIN
+    };
+    this.state = restore(plain, saved, this.units);
+    this.axis = this.newAxis();
+    this.span = this.spanOf(this.state);
+    this.rows = this.newRows();
+    this.paint.colorBy(this.state.colorBy);
+    this.search();
+  }
+  events;
+  header;
+  ghost;
+  paint;
+  levels;
+  raster;
+  roots;
+  units;
+  state;
+  axis;
+  span;
+  rows;
+  /** Height of the part of the view that scrolls. */
+  viewHeight = 300;
+  hovered = -1;
+  focused = -1;
+  area = null;
+  /** A length that is measured, without selecting. */
+  measured = null;
+  /** Positions of the selected events; null when nothing is selected. */
+  selected = null;
+  matches = null;
+  /** What a query, or a selection, could not do. */
+  message = "";
+  listeners = /* @__PURE__ */ new Map();
+  /** The run before, where it is to be seen: in this unit, and wanted. */
+  get beside() {
+    const { ghost, state } = this;
+    return ghost && state.ghost && ghost.has(state.unit) ? ghost : null;
+  }
+  newAxis() {
+    const { unit } = this.state;
+    const room = this.header.room?.[unit];
+    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
+  }
+  newRows() {
+    return new Rows(this.roots, this.state.lanes, this.beside ? UNDER : 0);
+  }
+  on(change, listener) {
+    const known = this.listeners.get(change);
+    if (known) known.add(listener);
+    else this.listeners.set(change, /* @__PURE__ */ new Set([listener]));
+  }
+  tell(...changes) {
+    for (const change of changes) for (const listener of this.listeners.get(change) ?? []) listener();
+  }
+  say(message) {
+    this.message = message;
+    this.tell("message");
+  }
+  // Time
+  spanOf(state) {
+    if (!state.span) return this.axis.all;
+    const origin = Number(this.axis.origin);
+    return this.axis.fit({ from: state.span[0] - origin, to: state.span[1] - origin });
+  }
+  /** Show this part of the axis. */
+  look(span) {
+    this.span = this.axis.fit(span);
+    const origin = Number(this.axis.origin);
+    this.state = { ...this.state, span: [this.span.from + origin, this.span.to + origin] };
+    this.tell("frame", "moved");
+  }
+  zoom(factor, share = 0.5) {
+    this.look(this.axis.zoom(this.span, factor, share));
+  }
+  /** Move by a share of the width. */
+  pan(share) {
+    const by = (this.span.to - this.span.from) * share;
+    this.look({ from: this.span.from + by, to: this.span.to + by });
+  }
+  showAll() {
+    this.span = this.axis.all;
+    this.state = { ...this.state, span: null };
+    this.tell("frame", "moved");
+  }
+  /** The brushed area, else the focused event, else the selected ones, else everything. */
+  showSelection() {
+    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
+    if (span) this.look(withRoom(span));
+    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
+    else this.showAll();
+  }
+  spanOfEvents(positions) {
+    let from = Number.POSITIVE_INFINITY;
+    let to = Number.NEGATIVE_INFINITY;
+    for (const i of positions) {
+      from = Math.min(from, this.axis.startOf(i));
+      to = Math.max(to, this.axis.endOf(i));
+    }
+    return { from, to };
+  }
+  // Lanes
+  scrollTo(top) {
+    const most = Math.max(this.rows.height - this.viewHeight, 0);
+    const scroll = Math.round(Math.min(Math.max(top, 0), most));
+    if (scroll === this.state.scroll) return;
+    this.state = { ...this.state, scroll };
+    this.tell("frame", "moved");
+  }
+  /** Change what the reader has done to the lanes. */
+  arrange(lanes) {
+    this.state = { ...this.state, lanes: { ...this.state.lanes, ...lanes } };
+    this.rows = this.newRows();
+    this.area = null;
+    this.scrollTo(this.state.scroll);
+    this.tell("frame", "state");
+  }
+  toggle(list, key) {
+    const now = this.state.lanes[list];
+    const next = [...now].filter((each) => each !== key);
+    if (next.length === [...now].length) next.push(key);
+    this.arrange({ [list]: list === "pinned" ? next : new Set(next) });
+  }
+  /** Collapse all branches of the first step, or open everything. */
+  fold(closed) {
+    const keys = closed ? this.roots.filter((node) => node.children.length).map((node) => node.key) : [];
+    this.arrange({ collapsed: new Set(keys) });
+  }
+  /** Move a branch or lane among its siblings. */
+  move(key, by) {
+    const { parent, keys } = siblings(this.roots, key, this.state.lanes);
+    const at = keys.indexOf(key);
+    const to = at + by;
+    if (at < 0 || to < 0 || to >= keys.length) return;
+    [keys[at], keys[to]] = [keys[to], keys[at]];
+    this.arrange({ order: new Map(this.state.lanes.order).set(parent, keys) });
+  }
+  /** Bring `lane` into view, opening what hides it. */
+  reveal(lane) {
+    const above = ancestors(this.roots, lane);
+    const { collapsed, hidden, pinned } = this.state.lanes;
+    if (above.some((key) => pinned.includes(key))) return;
+    if (above.some((key) => collapsed.has(key) || hidden.has(key)))
+      this.arrange({
+        collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
+        hidden: new Set([...hidden].filter((key) => !above.includes(key)))
+      });
+    const strip = this.rows.showing(lane);
+    if (!strip) return;
+    if (strip.top < this.state.scroll) this.scrollTo(strip.top);
+    else if (strip.top + strip.height > this.state.scroll + this.viewHeight)
+      this.scrollTo(strip.top + strip.height - this.viewHeight);
+  }
+  // Single events
+  hover(i) {
+    if (i === this.hovered) return;
+    this.hovered = i;
+    this.tell("hover");
+  }
+  /** Make `i` the event that the details are about; -1 for none. `follow`: bring it into view. */
+  focus(i, follow = true) {
+    this.focused = i;
+    if (i >= 0 && follow) {
+      this.reveal(this.events.laneOf(i));
+      const [from, to] = [this.axis.startOf(i), this.axis.endOf(i)];
+      const width = this.span.to - this.span.from;
+      const outside = from >= this.span.to || to <= this.span.from;
+      const cut = from < this.span.from || to > this.span.to;
+      if (outside || cut && to - from < width) {
+        const middle = (from + to) / 2;
+        this.look({ from: middle - width / 2, to: middle + width / 2 });
+      }
+    }
+    this.tell("focus");
+  }
+  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
+  step(by) {
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
+  }
+  /** To the lane above or below, at the same time. */
+  stepLane(by) {
+    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
+    if (next >= 0) this.focus(next);
+  }
+  /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
+  jump(direction) {
+    const next = direction > 0 ? arrowsFrom(this.events, this.focused) : arrowsTo(this.events, this.focused);
+    if (next.length) this.focus(next[0]);
+    else
+      this.say(
+        this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`
+      );
+  }
+  // Selection
+  /** Select what touches the area, as far as it is not filtered out. */
+  brush(area, done) {
+    this.area = area;
+    if (done) this.select(area ? inside(this, area) : null);
+    this.tell("hover");
+  }
+  select(positions) {
+    this.selected = positions;
+    const { marks } = this.paint;
+    for (let i = 0; i < marks.length; i++) marks[i] &= ~SELECTED;
+    if (positions) for (const i of positions) marks[i] |= SELECTED;
+    this.recode();
+    this.tell("selection", "frame");
+  }
+  clearSelection() {
+    this.area = null;
+    this.measured = null;
+    if (this.selected) this.select(null);
+    this.focus(-1);
+    this.tell("hover");
+  }
+  // What is coloured, dimmed and hidden
+  set(change) {
+    const before = this.state;
+    this.state = { ...before, ...change };
+    if (this.state.unit !== before.unit) {
+      this.state = { ...this.state, span: null };
+      this.area = this.measured = null;
+    }
+    if (this.state.unit !== before.unit || this.state.ghost !== before.ghost) {
+      this.axis = this.newAxis();
+      this.span = this.spanOf(this.state);
+      this.rows = this.newRows();
+    }
+    if (this.state.colorBy !== before.colorBy) {
+      this.paint.colorBy(this.state.colorBy);
+      this.recode();
+    }
+    this.ghost?.follow(this.state);
+    const { query, filter, hiddenNames } = this.state;
+    if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
+    this.tell("frame", "state");
+  }
+  nextArrows() {
+    this.set({ arrows: ARROWS[(ARROWS.indexOf(this.state.arrows) + 1) % ARROWS.length] });
+  }
+  /** To the next match in time after the focused event; round at the end. */
+  nextMatch(by) {
+    const { matches } = this;
+    if (!matches?.length) return;
+    const at = this.focused < 0 ? -1 : matches.indexOf(this.focused);
+    const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
+    this.focus(matches[next]);
+  }
+  search() {
+    const { events, paint } = this;
+    const hidden = new Set(this.state.hiddenNames.map((name2) => events.names.indexOf(name2)));
+    let test = null;
+    this.message = "";
+    try {
+      test = parseQuery(this.state.query, events);
+    } catch (error) {
+      this.message = error.message;
+    }
+    const found = [];
+    for (let i = 0; i < events.count; i++) {
+      const fits = test?.(i) ?? false;
+      const out = hidden.has(events.nameCode(i)) || this.state.filter && test !== null && !fits;
+      paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
+      if (fits && !out) found.push(i);
+    }
+    this.matches = test ? byStart(found, (i) => this.axis.startOf(i)) : null;
+    this.recode();
+    this.tell("message");
+  }
+  recode() {
+    const searching = this.matches !== null && !this.state.filter;
+    this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
+    this.levels.clear();
+    this.tell("codes");
+  }
+  /** Take over what was saved. */
+  restore(saved) {
+    const next = restore(this.state, saved, this.units);
+    const { unit, colorBy, arrows, query, filter, hiddenNames, ghost } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, ghost });
+    this.arrange(next.lanes);
+    this.state = { ...this.state, span: next.span };
+    this.span = this.spanOf(this.state);
+    this.scrollTo(next.scroll);
+    this.tell("frame");
+  }
+};
+function byStart(positions, start) {
+  const times = Float64Array.from(positions, start);
+  const order = Uint32Array.from(positions, (_, n) => n).sort((a, b) => times[a] - times[b] || a - b);
+  return order.map((n) => positions[n]);
+}
+function withRoom({ from, to }) {
+  const room = Math.max((to - from) * 0.05, 0.5);
+  return { from: from - room, to: to + room };
+}
+function ancestors(roots, lane) {
+  const keys = [];
+  let nodes = roots;
+  for (; ; ) {
+    const node = nodes.find((each) => each.lanes.includes(lane));
+    if (!node) return keys;
+    keys.push(node.key);
+    nodes = node.children;
+  }
+}
+
+// src/ghost.ts
+var NO_NOTES = { least: Number.POSITIVE_INFINITY, bar() {
+}, point() {
+} };
+var Ghost = class {
+  constructor(events, header, saved) {
+    this.events = events;
+    this.header = header;
+    this.scene = new Scene(events, header, saved);
+    this.byKey = new Map(events.lanes.map((lane) => [keyOf(lane), lane]));
+  }
+  events;
+  header;
+  /** A scene that nobody listens to, for the colours and the levels of detail. */
+  scene;
+  byKey;
+  /** Whether its events have times in `unit`. */
+  has(unit) {
+    return unit === "cycles" || this.header.ns;
+  }
+  /** The lane that stood where `lane` stands now, whichever SM its CTA is on. */
+  laneOf(lane) {
+    return this.byKey.get(keyOf(lane));
+  }
+  /** Colour and hide as `state` says. */
+  follow(state) {
+    const { colorBy, query, filter, hiddenNames } = state;
+    this.scene.set({ colorBy, query, filter, hiddenNames });
+  }
+  ink(theme) {
+    this.scene.paint.ink(theme);
+  }
+  /** Paint what stood where `lane` stands into a line of pixels; `from` is the time at its first, on `axis`. */
+  paint(line, lane, axis, from, pixelsPerUnit) {
+    const mine = this.laneOf(lane);
+    if (!mine) return;
+    const { offset, rate } = axis.lineOf(this.events, mine);
+    const view = { cycle: (from - offset) / rate, scale: pixelsPerUnit * rate, width: line.length };
+    const { raster, paint } = this.scene;
+    for (let row = mine.row; row < mine.row + mine.rows; row++) raster.paint(line, row, view, paint.inks, NO_NOTES);
+  }
+};
+function keyOf(lane) {
+  return `${lane.rank}|${lane.cta}|${lane.thread}|${lane.name}`;
+}
 
 // src/keys.ts
 var PAGE = 0.8;
@@ -1829,55 +2452,6 @@ function arrow(context, from, to, ratio) {
   context.fill();
 }
 
-// src/walk.ts
-function nearest({ events, axis }, lane, time) {
-  const { offset, rate } = axis.line(lane);
-  const cycle = (time - offset) / rate;
-  let best = -1;
-  let distance = Number.POSITIVE_INFINITY;
-  for (let row = lane.row; row < lane.row + lane.rows; row++) {
-    const [from, to] = [events.rowStart[row], events.rowStart[row + 1]];
-    const at = lowerBound(events.start, cycle, from, to);
-    for (const i of [at - 1, at]) {
-      if (i < from || i >= to || events.code[i] === HIDDEN) continue;
-      const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
-      if (away < distance) [best, distance] = [i, away];
-    }
-  }
-  return best;
-}
-function onNextLane(scene, by) {
-  const { events, axis, focused } = scene;
-  const lane = events.laneOf(focused);
-  const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
-  const time = (axis.startOf(focused) + axis.endOf(focused)) / 2;
-  for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
-    const near = nearest(scene, strips[n].node.lanes[0], time);
-    if (near >= 0) return near;
-  }
-  return -1;
-}
-function firstInView(scene) {
-  const { axis, rows, span, state, viewHeight } = scene;
-  for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
-    if (strip.kind !== "lane") continue;
-    const near = nearest(scene, strip.node.lanes[0], span.from);
-    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
-  }
-  return -1;
-}
-function arrowsFrom({ flowSrc, flowDst }, i) {
-  const found = [];
-  const first = lowerBound(flowSrc, i, 0, flowSrc.length);
-  for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
-  return found;
-}
-function arrowsTo({ flowSrc, flowDst }, i) {
-  const found = [];
-  for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
-  return found;
-}
-
 // src/overlay.ts
 var Overlay = class {
   constructor(canvas, scene) {
@@ -2081,100 +2655,6 @@ var Panel = class {
   }
 };
 
-// src/axis.ts
-var SAME = { offset: 0, rate: 1 };
-var LEAST = 8;
-var FAR = 2 ** 40;
-var Axis = class {
-  constructor(events, unit) {
-    this.events = events;
-    this.unit = unit;
-    if (unit === "cycles") {
-      this.origin = events.origin;
-      this.whole = { from: 0, to: events.cycles };
-    } else {
-      const { from, to } = extentNs(events);
-      const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
-      this.origin = BigInt(base);
-      this.whole = { from: from - base, to: to - base };
-    }
-  }
-  events;
-  unit;
-  whole;
-  /** What stands before the axis's own zero, for labels. */
-  origin;
-  line(lane) {
-    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
-  }
-  startOf(i) {
-    const { offset, rate } = this.line(this.events.laneOf(i));
-    return offset + rate * this.events.start[i];
-  }
-  endOf(i) {
-    const { offset, rate } = this.line(this.events.laneOf(i));
-    return offset + rate * this.events.end(i);
-  }
-  /** All events, with a little room on both sides. */
-  get all() {
-    const { from, to } = this.whole;
-    const room = Math.max((to - from) * 0.01, 0.5);
-    return { from: from - room, to: to + room };
-  }
-  /** `span` with a width that makes sense, and no further from the events than its own width. */
-  fit(span) {
-    const all = this.all;
-    const most = (all.to - all.from) * 1.2;
-    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST, most)), most);
-    const middle = (span.from + span.to) / 2;
-    let from = width === span.to - span.from ? span.from : middle - width / 2;
-    from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
-    return { from, to: from + width };
-  }
-  /** `span` made `factor` times as wide, with the point at `share` of it staying where it is. */
-  zoom(span, factor, share) {
-    const width = span.to - span.from;
-    const most = (this.all.to - this.all.from) * 1.2;
-    const next = Math.min(Math.max(width * factor, Math.min(LEAST, most)), most);
-    const from = span.from + share * (width - next);
-    return this.fit({ from, to: from + next });
-  }
-  /** A time of the axis as text, with the digits that a step of `step` needs. */
-  label(value, step2) {
-    if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
-    const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-    const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
-    return `${number((Number(this.origin) + value) / size, digits)} ${name2}`;
-  }
-};
-function extentNs(events) {
-  let from = Number.POSITIVE_INFINITY;
-  let to = Number.NEGATIVE_INFINITY;
-  for (let row = 0; row < events.rowLane.length; row++) {
-    const first = events.rowStart[row];
-    const end = events.rowStart[row + 1];
-    if (first === end) continue;
-    const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
-    from = Math.min(from, nsOffset + nsRate * events.start[first]);
-    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
-  }
-  return from <= to ? { from, to } : { from: 0, to: 1 };
-}
-function tickStep(span, most, whole) {
-  const rough = (span.to - span.from) / Math.max(most, 1);
-  const size = 10 ** Math.floor(Math.log10(rough));
-  const step2 = [1, 2, 5, 10].map((n) => n * size).find((n) => n >= rough) ?? 10 * size;
-  return whole ? Math.max(1, Math.round(step2)) : step2;
-}
-function ticks(span, step2, origin) {
-  const shift = Number(origin % BigInt(Math.max(1, Math.round(step2))));
-  const found = [];
-  const first = Math.ceil((span.from + shift) / step2);
-  const last = Math.floor((span.to + shift) / step2);
-  for (let n = 0; n <= last - first; n++) found.push((first + n) * step2 - shift);
-  return found;
-}
-
 // src/notes.ts
 var MOST_LABELS = 1500;
 var Collected = class {
@@ -2211,6 +2691,7 @@ var Collected = class {
 };
 
 // src/picture.ts
+var GHOSTLY = 0.5;
 var MOST_ARROWS = 1200;
 var Picture = class {
   constructor(canvas, scene, texts) {
@@ -2245,6 +2726,7 @@ var Picture = class {
     clip(context, left, top, width - left, height - top);
     const notes = new Collected(px(13), scene.events);
     this.bars(shown, frame, notes);
+    this.ghosts(shown, frame);
     this.torn(notes, theme, ratio);
     this.points(notes, theme, ratio);
     this.labels(notes, theme, frame);
@@ -2294,7 +2776,7 @@ var Picture = class {
       const count2 = strip.kind === "summary" ? 1 : lanes[0].rows;
       for (let n = 0; n < count2; n++) {
         const top = strip.kind === "summary" ? y + 3 : y + GAP / 2 + n * ROW + 1;
-        const bottom = strip.kind === "summary" ? y + strip.height - 4 : top + ROW - 2;
+        const bottom = strip.kind === "summary" ? y + HEAD - 4 : top + ROW - 2;
         const rows = strip.kind === "summary" ? lanes.flatMap(({ row, rows: rows2 }) => Array.from({ length: rows2 }, (_, r) => row + r)) : [lanes[0].row + n];
         bars.push({ top: Math.round(top * ratio), height: Math.round(bottom * ratio) - Math.round(top * ratio), rows });
       }
@@ -2317,6 +2799,30 @@ var Picture = class {
     bars.forEach(({ top, height }, n) => {
       context.drawImage(this.lines, 0, n, width, 1, left, top, width, height);
     });
+  }
+  /** The run before, thin and pale at the foot of the strips. */
+  ghosts(shown, frame) {
+    const { context, scene } = this;
+    const ghost = scene.beside;
+    const strips = shown.filter(({ strip }) => strip.kind !== "head");
+    const { ratio } = frame;
+    const left = Math.round(frame.gutter * ratio);
+    const width = Math.round(frame.width * ratio) - left;
+    if (!ghost || width <= 0 || !strips.length) return;
+    const scale2 = width / (scene.span.to - scene.span.from);
+    const pixels = this.pixels(width, strips.length);
+    strips.forEach(({ strip }, n) => {
+      const line = pixels.subarray(n * width, (n + 1) * width);
+      for (const lane of strip.node.lanes) ghost.paint(line, lane, scene.axis, scene.span.from, scale2);
+    });
+    this.lineContext.putImageData(this.image, 0, 0, 0, 0, width, strips.length);
+    context.imageSmoothingEnabled = false;
+    context.globalAlpha = GHOSTLY;
+    strips.forEach(({ strip, y }, n) => {
+      const [top, bottom] = [y + strip.height - UNDER, y + strip.height - 2].map((value) => Math.round(value * ratio));
+      context.drawImage(this.lines, 0, n, width, 1, left, top, width, bottom - top);
+    });
+    context.globalAlpha = 1;
   }
   /** Cleared pixels of `height` lines. */
   pixels(width, height) {
@@ -2503,47 +3009,6 @@ function triangle(context, x, y, size, open) {
   context.fill();
 }
 
-// src/hit.ts
-function hit(events, row, cycle, reach) {
-  const from = events.rowStart[row];
-  const to = events.rowStart[row + 1];
-  const after = upperBound(events.start, cycle, from, to);
-  let best = -1;
-  let distance = reach;
-  const consider = (i) => {
-    if (events.code[i] === HIDDEN) return;
-    const before = events.start[i] - cycle;
-    const behind = cycle - events.end(i);
-    const away = Math.max(before, behind, 0);
-    if (away < distance || away === distance && best < 0) {
-      best = i;
-      distance = away;
-    }
-  };
-  const back = events.isCrowded(row) ? 64 : 8;
-  for (let i = after - 1; i >= Math.max(from, after - back); i--) consider(i);
-  for (let i = after; i < Math.min(to, after + 8); i++) consider(i);
-  return best;
-}
-function neighbour(events, i, step2) {
-  const lane = events.laneOf(i);
-  let best = i;
-  for (let row = lane.row; row < lane.row + lane.rows; row++) {
-    const from = events.rowStart[row];
-    const to = events.rowStart[row + 1];
-    const at = events.start[i];
-    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
-    while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
-    if (n < from || n >= to) continue;
-    if (best === i || follows(events, n, best, step2)) best = n;
-  }
-  return best;
-}
-function follows(events, a, b, step2) {
-  const apart = events.start[b] - events.start[a] || b - a;
-  return apart * step2 > 0;
-}
-
 // src/pointer.ts
 var REACH = 3;
 var SLOP = 4;
@@ -2575,13 +3040,14 @@ var Pointer = class {
     const box = this.stage.getBoundingClientRect();
     return { x: event.clientX - box.left - this.stage.clientLeft, y: event.clientY - box.top - this.stage.clientTop };
   }
-  /** The strip at `y`, and the row of all rows there (-1 for a head or the gap between). */
+  /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
   stripAt(y) {
     const under = placed(this.scene, this.to.frame()).find((each) => y >= each.y && y < each.y + each.strip.height);
     if (!under || y < AXIS) return { strip: null, row: -1 };
     const { strip } = under;
     if (strip.kind !== "lane") return { strip, row: -1 };
     const lane = strip.node.lanes[0];
+    if (y - under.y >= lane.rows * ROW + GAP) return { strip, row: -1 };
     const row = Math.floor((y - under.y - GAP / 2) / ROW);
     return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
   }
@@ -2591,7 +3057,7 @@ var Pointer = class {
     const frame = this.to.frame();
     if (x < frame.gutter || x > frame.width) return -1;
     const { strip, row } = this.stripAt(y);
-    if (!strip || strip.kind === "head") return -1;
+    if (!strip || strip.kind === "head" || strip.kind === "lane" && row < 0) return -1;
     const time = timeAt(x, scene.span, frame);
     const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
     const rows = strip.kind === "lane" ? [row] : strip.node.lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n));
@@ -2755,337 +3221,6 @@ var Pointer = class {
   }
 };
 
-// src/area.ts
-function inside({ events, axis, rows }, { span, lanes }) {
-  const found = [];
-  const take = (row) => {
-    const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
-    const from = events.firstEndingFrom(row, (span.from - offset) / rate);
-    const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
-    for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
-  };
-  for (const strip of lanes ? rows.between(lanes[0], lanes[1]) : rows.strips) {
-    if (strip.kind === "head") continue;
-    for (const lane of strip.node.lanes)
-      for (let row = lane.row; row < lane.row + lane.rows; row++)
-        if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) take(row);
-  }
-  return Uint32Array.from(found).sort();
-}
-function touches(strip, row, [from, to]) {
-  const top = strip.top + GAP / 2 + row * ROW;
-  return top < to && top + ROW > from;
-}
-
-// src/scene.ts
-var Scene = class {
-  constructor(events, header, saved) {
-    this.events = events;
-    this.header = header;
-    this.paint = new Paint(events, header.palette, header.name_color);
-    this.levels = new Levels(events);
-    this.raster = new Raster(events, this.levels);
-    this.roots = tree(events.lanes);
-    this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
-    const severalCtas = events.lanes.some((lane) => lane.cta !== events.lanes[0].cta);
-    const plain = {
-      unit: header.ns && severalCtas ? "ns" : "cycles",
-      span: null,
-      scroll: 0,
-      colorBy: "name",
-      arrows: events.flowSrc.length <= 200 ? "all" : "hovered",
-      query: "",
-      filter: false,
-      hiddenNames: [],
-      lanes: PLAIN
-    };
-    this.state = restore(plain, saved, this.units);
-    this.axis = new Axis(events, this.state.unit);
-    this.span = this.spanOf(this.state);
-    this.rows = new Rows(this.roots, this.state.lanes);
-    this.paint.colorBy(this.state.colorBy);
-    this.search();
-  }
-  events;
-  header;
-  paint;
-  levels;
-  raster;
-  roots;
-  units;
-  state;
-  axis;
-  span;
-  rows;
-  /** Height of the part of the view that scrolls. */
-  viewHeight = 300;
-  hovered = -1;
-  focused = -1;
-  area = null;
-  /** A length that is measured, without selecting. */
-  measured = null;
-  /** Positions of the selected events; null when nothing is selected. */
-  selected = null;
-  matches = null;
-  /** What a query, or a selection, could not do. */
-  message = "";
-  listeners = /* @__PURE__ */ new Map();
-  on(change, listener) {
-    const known = this.listeners.get(change);
-    if (known) known.add(listener);
-    else this.listeners.set(change, /* @__PURE__ */ new Set([listener]));
-  }
-  tell(...changes) {
-    for (const change of changes) for (const listener of this.listeners.get(change) ?? []) listener();
-  }
-  say(message) {
-    this.message = message;
-    this.tell("message");
-  }
-  // Time
-  spanOf(state) {
-    if (!state.span) return this.axis.all;
-    const origin = Number(this.axis.origin);
-    return this.axis.fit({ from: state.span[0] - origin, to: state.span[1] - origin });
-  }
-  /** Show this part of the axis. */
-  look(span) {
-    this.span = this.axis.fit(span);
-    const origin = Number(this.axis.origin);
-    this.state = { ...this.state, span: [this.span.from + origin, this.span.to + origin] };
-    this.tell("frame", "moved");
-  }
-  zoom(factor, share = 0.5) {
-    this.look(this.axis.zoom(this.span, factor, share));
-  }
-  /** Move by a share of the width. */
-  pan(share) {
-    const by = (this.span.to - this.span.from) * share;
-    this.look({ from: this.span.from + by, to: this.span.to + by });
-  }
-  showAll() {
-    this.span = this.axis.all;
-    this.state = { ...this.state, span: null };
-    this.tell("frame", "moved");
-  }
-  /** The brushed area, else the focused event, else the selected ones, else everything. */
-  showSelection() {
-    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
-    if (span) this.look(withRoom(span));
-    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
-    else this.showAll();
-  }
-  spanOfEvents(positions) {
-    let from = Number.POSITIVE_INFINITY;
-    let to = Number.NEGATIVE_INFINITY;
-    for (const i of positions) {
-      from = Math.min(from, this.axis.startOf(i));
-      to = Math.max(to, this.axis.endOf(i));
-    }
-    return { from, to };
-  }
-  // Lanes
-  scrollTo(top) {
-    const most = Math.max(this.rows.height - this.viewHeight, 0);
-    const scroll = Math.round(Math.min(Math.max(top, 0), most));
-    if (scroll === this.state.scroll) return;
-    this.state = { ...this.state, scroll };
-    this.tell("frame", "moved");
-  }
-  /** Change what the reader has done to the lanes. */
-  arrange(lanes) {
-    this.state = { ...this.state, lanes: { ...this.state.lanes, ...lanes } };
-    this.rows = new Rows(this.roots, this.state.lanes);
-    this.area = null;
-    this.scrollTo(this.state.scroll);
-    this.tell("frame", "state");
-  }
-  toggle(list, key) {
-    const now = this.state.lanes[list];
-    const next = [...now].filter((each) => each !== key);
-    if (next.length === [...now].length) next.push(key);
-    this.arrange({ [list]: list === "pinned" ? next : new Set(next) });
-  }
-  /** Collapse all branches of the first step, or open everything. */
-  fold(closed) {
-    const keys = closed ? this.roots.filter((node) => node.children.length).map((node) => node.key) : [];
-    this.arrange({ collapsed: new Set(keys) });
-  }
-  /** Move a branch or lane among its siblings. */
-  move(key, by) {
-    const { parent, keys } = siblings(this.roots, key, this.state.lanes);
-    const at = keys.indexOf(key);
-    const to = at + by;
-    if (at < 0 || to < 0 || to >= keys.length) return;
-    [keys[at], keys[to]] = [keys[to], keys[at]];
-    this.arrange({ order: new Map(this.state.lanes.order).set(parent, keys) });
-  }
-  /** Bring `lane` into view, opening what hides it. */
-  reveal(lane) {
-    const above = ancestors(this.roots, lane);
-    const { collapsed, hidden, pinned } = this.state.lanes;
-    if (above.some((key) => pinned.includes(key))) return;
-    if (above.some((key) => collapsed.has(key) || hidden.has(key)))
-      this.arrange({
-        collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
-        hidden: new Set([...hidden].filter((key) => !above.includes(key)))
-      });
-    const strip = this.rows.showing(lane);
-    if (!strip) return;
-    if (strip.top < this.state.scroll) this.scrollTo(strip.top);
-    else if (strip.top + strip.height > this.state.scroll + this.viewHeight)
-      this.scrollTo(strip.top + strip.height - this.viewHeight);
-  }
-  // Single events
-  hover(i) {
-    if (i === this.hovered) return;
-    this.hovered = i;
-    this.tell("hover");
-  }
-  /** Make `i` the event that the details are about; -1 for none. `follow`: bring it into view. */
-  focus(i, follow = true) {
-    this.focused = i;
-    if (i >= 0 && follow) {
-      this.reveal(this.events.laneOf(i));
-      const [from, to] = [this.axis.startOf(i), this.axis.endOf(i)];
-      const width = this.span.to - this.span.from;
-      const outside = from >= this.span.to || to <= this.span.from;
-      const cut = from < this.span.from || to > this.span.to;
-      if (outside || cut && to - from < width) {
-        const middle = (from + to) / 2;
-        this.look({ from: middle - width / 2, to: middle + width / 2 });
-      }
-    }
-    this.tell("focus");
-  }
-  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
-  step(by) {
-    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
-  }
-  /** To the lane above or below, at the same time. */
-  stepLane(by) {
-    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
-    if (next >= 0) this.focus(next);
-  }
-  /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
-  jump(direction) {
-    const next = direction > 0 ? arrowsFrom(this.events, this.focused) : arrowsTo(this.events, this.focused);
-    if (next.length) this.focus(next[0]);
-    else
-      this.say(
-        this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`
-      );
-  }
-  // Selection
-  /** Select what touches the area, as far as it is not filtered out. */
-  brush(area, done) {
-    this.area = area;
-    if (done) this.select(area ? inside(this, area) : null);
-    this.tell("hover");
-  }
-  select(positions) {
-    this.selected = positions;
-    const { marks } = this.paint;
-    for (let i = 0; i < marks.length; i++) marks[i] &= ~SELECTED;
-    if (positions) for (const i of positions) marks[i] |= SELECTED;
-    this.recode();
-    this.tell("selection", "frame");
-  }
-  clearSelection() {
-    this.area = null;
-    this.measured = null;
-    if (this.selected) this.select(null);
-    this.focus(-1);
-    this.tell("hover");
-  }
-  // What is coloured, dimmed and hidden
-  set(change) {
-    const before = this.state;
-    this.state = { ...before, ...change };
-    if (this.state.unit !== before.unit) {
-      this.axis = new Axis(this.events, this.state.unit);
-      this.state = { ...this.state, span: null };
-      this.span = this.axis.all;
-      this.area = this.measured = null;
-    }
-    if (this.state.colorBy !== before.colorBy) {
-      this.paint.colorBy(this.state.colorBy);
-      this.recode();
-    }
-    const { query, filter, hiddenNames } = this.state;
-    if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
-    this.tell("frame", "state");
-  }
-  nextArrows() {
-    this.set({ arrows: ARROWS[(ARROWS.indexOf(this.state.arrows) + 1) % ARROWS.length] });
-  }
-  /** To the next match in time after the focused event; round at the end. */
-  nextMatch(by) {
-    const { matches } = this;
-    if (!matches?.length) return;
-    const at = this.focused < 0 ? -1 : matches.indexOf(this.focused);
-    const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
-    this.focus(matches[next]);
-  }
-  search() {
-    const { events, paint } = this;
-    const hidden = new Set(this.state.hiddenNames.map((name2) => events.names.indexOf(name2)));
-    let test = null;
-    this.message = "";
-    try {
-      test = parseQuery(this.state.query, events);
-    } catch (error) {
-      this.message = error.message;
-    }
-    const found = [];
-    for (let i = 0; i < events.count; i++) {
-      const fits = test?.(i) ?? false;
-      const out = hidden.has(events.nameCode(i)) || this.state.filter && test !== null && !fits;
-      paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
-      if (fits && !out) found.push(i);
-    }
-    this.matches = test ? byStart(found, (i) => this.axis.startOf(i)) : null;
-    this.recode();
-    this.tell("message");
-  }
-  recode() {
-    const searching = this.matches !== null && !this.state.filter;
-    this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
-    this.levels.clear();
-    this.tell("codes");
-  }
-  /** Take over what was saved. */
-  restore(saved) {
-    const next = restore(this.state, saved, this.units);
-    const { unit, colorBy, arrows, query, filter, hiddenNames } = next;
-    this.set({ unit, colorBy, arrows, query, filter, hiddenNames });
-    this.arrange(next.lanes);
-    this.state = { ...this.state, span: next.span };
-    this.span = this.spanOf(this.state);
-    this.scrollTo(next.scroll);
-    this.tell("frame");
-  }
-};
-function byStart(positions, start) {
-  const times = Float64Array.from(positions, start);
-  const order = Uint32Array.from(positions, (_, n) => n).sort((a, b) => times[a] - times[b] || a - b);
-  return order.map((n) => positions[n]);
-}
-function withRoom({ from, to }) {
-  const room = Math.max((to - from) * 0.05, 0.5);
-  return { from: from - room, to: to + room };
-}
-function ancestors(roots, lane) {
-  const keys = [];
-  let nodes = roots;
-  for (; ; ) {
-    const node = nodes.find((each) => each.lanes.includes(lane));
-    if (!node) return keys;
-    keys.push(node.key);
-    nodes = node.children;
-  }
-}
-
 // src/style.ts
 var STYLE = `
 .tlt { --tlt-ground: var(--jp-layout-color0, var(--vscode-editor-background, #ffffff)); background: var(--tlt-ground);
@@ -3102,8 +3237,9 @@ var STYLE = `
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   max-width: 26em; }
 .tlt-count { color: var(--tlt-soft); white-space: nowrap; }
-.tlt-badge { border: 1px solid var(--tlt-warn); border-radius: 9px; padding: 0 7px; color: var(--tlt-warn);
+.tlt-badge { border: 1px solid var(--tlt-line); border-radius: 9px; padding: 0 7px; color: var(--tlt-soft);
   font-size: 11px; white-space: nowrap; }
+.tlt-badge.tlt-warns { border-color: var(--tlt-warn); color: var(--tlt-warn); }
 .tlt-grow { flex: 1 1 0; min-width: 0; }
 .tlt button, .tlt select, .tlt input { font: inherit; color: inherit; background: transparent; margin: 0;
   border: 1px solid var(--tlt-line); border-radius: 4px; height: 24px; padding: 0 6px; font-size: 11.5px; }
@@ -3150,6 +3286,10 @@ var STYLE = `
 .tlt-legend button[aria-pressed=true] { background: transparent; color: inherit; border-color: transparent; }
 .tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
+.tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
+  background: linear-gradient(to right, #0072b2 50%, #e69f00 50%); }
+.tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; border-top: 1px solid var(--tlt-line);
+  max-height: 400px; overflow: auto; }
 .tlt-ramp { width: 160px; height: 11px; border-radius: 2px; }
 .tlt-panel { display: flex; flex-wrap: wrap; gap: 8px 28px; padding: 8px 10px; border-top: 1px solid var(--tlt-line);
   max-height: 240px; overflow: auto; }
@@ -3243,6 +3383,86 @@ var Hint = class {
   }
 };
 
+// src/transition.ts
+var LASTS_MS = 320;
+var MOST_EVENTS = 4e4;
+var Transition = class _Transition {
+  /** `from`: the part of the axis that was in view, in the unit of `to`. */
+  constructor(to, ghost, from, theme) {
+    this.to = to;
+    this.from = from;
+    const { events } = to;
+    this.fromStart = new Float64Array(events.count);
+    this.fromDuration = new Float64Array(events.count);
+    this.place(ghost);
+    const moving = events.at(this.fromStart.slice(), this.fromDuration.slice());
+    this.scene = new Scene(moving, to.header, save(to.state), ghost);
+    this.scene.paint.ink(theme);
+  }
+  to;
+  from;
+  /** What is drawn meanwhile. */
+  scene;
+  fromStart;
+  fromDuration;
+  began = performance.now();
+  /** `null` where there is nothing to move, or where the reader wants no motion. */
+  static of(to, before, theme) {
+    const { ghost } = to;
+    const moves = !matchMedia("(prefers-reduced-motion: reduce)").matches && to.events.count <= MOST_EVENTS;
+    if (!moves || !ghost || !to.events.count || before.state.unit !== to.state.unit) return null;
+    const shift = Number(before.axis.origin - to.axis.origin);
+    return new _Transition(to, ghost, { from: before.span.from + shift, to: before.span.to + shift }, theme);
+  }
+  /** Where the events were, in cycles of the lanes where they are now. */
+  place(ghost) {
+    const { events, axis } = this.to;
+    const old = ghost.events;
+    for (const lane of events.lanes) {
+      const was = ghost.laneOf(lane);
+      const line = axis.line(lane);
+      const oldLine = was ? axis.lineOf(old, was) : line;
+      const rate = oldLine.rate / line.rate;
+      const shift = (oldLine.offset - line.offset) / line.rate;
+      for (let r = 0; r < lane.rows; r++) {
+        const [first, end] = [events.rowStart[lane.row + r], events.rowStart[lane.row + r + 1]];
+        const known = was && r < was.rows;
+        const [oldFirst, oldEnd] = known ? [old.rowStart[was.row + r], old.rowStart[was.row + r + 1]] : [0, 0];
+        let last = known && oldEnd > oldFirst ? Number.NEGATIVE_INFINITY : events.start[first];
+        for (let i = first; i < end; i++) {
+          const j = oldFirst + i - first;
+          if (j < oldEnd) {
+            this.fromStart[i] = shift + rate * old.start[j];
+            this.fromDuration[i] = rate * old.duration[j];
+            last = Math.max(last, this.fromStart[i] + this.fromDuration[i]);
+          } else this.fromStart[i] = last;
+        }
+      }
+    }
+  }
+  /** Take `scene` to where it is at `now`; false once it has arrived. */
+  step(now) {
+    const share = Math.min((now - this.began) / LASTS_MS, 1);
+    if (share >= 1) return false;
+    const way = 1 - (1 - share) ** 3;
+    const { scene, to, fromStart, fromDuration, from } = this;
+    const { start, duration: duration2 } = scene.events;
+    for (let i = 0; i < start.length; i++) {
+      start[i] = fromStart[i] + (to.events.start[i] - fromStart[i]) * way;
+      duration2[i] = fromDuration[i] + (to.events.duration[i] - fromDuration[i]) * way;
+    }
+    scene.levels.clear();
+    scene.state = to.state;
+    scene.rows = to.rows;
+    scene.viewHeight = to.viewHeight;
+    scene.span = {
+      from: from.from + (to.span.from - from.from) * way,
+      to: from.to + (to.span.to - from.to) * way
+    };
+    return true;
+  }
+};
+
 // src/view.ts
 var USUAL_HEIGHT = [110, 560];
 var LEAST_GUTTER = 108;
@@ -3250,10 +3470,12 @@ var MOST_GUTTER = 230;
 var SCROLLBAR = 14;
 var LATER_MS = 200;
 var View = class {
-  constructor(host, wire, options) {
+  /** A view at the end of `host`; or in place of `before`, with that one's state, and its events as the run before. */
+  constructor(host, wire, options, before = null) {
     this.options = options;
     const { signal } = this.ending;
-    const scene = new Scene(new Events(wire), wire.header, options.view ?? {});
+    const saved = before ? save(before.scene.state) : options.view ?? {};
+    const scene = new Scene(new Events(wire), wire.header, saved, before?.asGhost() ?? null);
     this.scene = scene;
     this.texts = new Texts(scene.events);
     this.tip = new Tip(scene, this.texts);
@@ -3294,6 +3516,7 @@ var View = class {
       this.bar.root,
       losses,
       this.note,
+      this.words,
       this.map,
       this.stage,
       this.legend.root,
@@ -3303,8 +3526,10 @@ var View = class {
     );
     const [least, most] = USUAL_HEIGHT;
     const wanted = options.height ?? Math.min(Math.max(scene.rows.height + AXIS + 1, least), most);
-    this.stage.style.height = `${wanted}px`;
-    host.append(this.root);
+    this.stage.style.height = before ? before.heightOver(wanted) : `${wanted}px`;
+    const focused = before?.root.contains(document.activeElement);
+    if (before) before.root.replaceWith(this.root);
+    else host.append(this.root);
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
@@ -3325,6 +3550,8 @@ var View = class {
     this.minimap.listen(() => this.frame.gutter, signal);
     this.listen(signal);
     this.retheme();
+    if (before) this.moveOn(before);
+    if (focused) this.stage.focus();
     this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
   }
   options;
@@ -3343,6 +3570,7 @@ var View = class {
   tip;
   menu;
   note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
+  words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
   picture;
   overlay;
   minimap;
@@ -3363,6 +3591,39 @@ var View = class {
   /** While Python's wishes are carried out: they are not told back. */
   quiet = false;
   changed = false;
+  /** What is drawn while the events move on from the view before. */
+  moving = null;
+  // From one run to the next
+  asGhost() {
+    const { events, header, state, ghost } = this.scene;
+    return events.count ? new Ghost(events, header, save(state)) : ghost;
+  }
+  /** The height of the stage, or `wanted` where that is more. */
+  heightOver(wanted) {
+    return `${Math.max(Number.parseFloat(this.stage.style.height), wanted)}px`;
+  }
+  moveOn(before) {
+    const { scene } = this;
+    this.tool = before.tool;
+    this.use(this.tool);
+    const transition = Transition.of(scene, before.scene, this.theme);
+    if (transition) this.moving = { transition, picture: new Picture(this.base, transition.scene, this.texts) };
+    before.close();
+    this.draw();
+  }
+  /** Stop where the events are now: whoever points at one means that. */
+  arrive() {
+    if (!this.moving) return;
+    this.moving = null;
+    this.redraw();
+  }
+  /** Show these words in place of the events; nothing but the events for the empty text. */
+  say(words) {
+    this.words.textContent = words;
+    this.words.hidden = !words;
+    for (const part of [this.map, this.stage, this.legend.root, this.panel.root])
+      part.style.display = words ? "none" : "";
+  }
   listen(signal) {
     const { scene, stage } = this;
     scene.on("frame", () => this.redraw());
@@ -3385,6 +3646,7 @@ var View = class {
     scene.on("moved", () => this.soon());
     scene.on("codes", () => {
       scene.paint.ink(this.theme);
+      scene.ghost?.ink(this.theme);
       this.stale.map = true;
     });
     scene.on("message", () => {
@@ -3399,6 +3661,8 @@ var View = class {
       },
       { signal }
     );
+    for (const type of ["pointerdown", "keydown", "wheel"])
+      this.root.addEventListener(type, () => this.arrive(), { signal, passive: true, capture: true });
     const scrolled = () => {
       if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
     };
@@ -3429,6 +3693,7 @@ var View = class {
       style.setProperty(`--tlt-${key}`, this.theme[key]);
     style.colorScheme = this.theme.dark ? "dark" : "light";
     this.scene.paint.ink(this.theme);
+    this.scene.ghost?.ink(this.theme);
     this.stale.map = true;
     this.redraw();
   }
@@ -3456,6 +3721,7 @@ var View = class {
     if (this.stale.frame) Object.assign(this.spent, { frame: done - began, looked: this.picture.looked });
     this.spent.overlay = done - drawn;
     this.stale.frame = false;
+    if (this.moving) this.redraw();
   }
   drawFrame(clientWidth, height) {
     const { scene } = this;
@@ -3485,7 +3751,8 @@ var View = class {
       this.stale.map = false;
       this.minimap.count(this.ending.signal, this.theme);
     }
-    this.picture.draw(this.frame, this.theme);
+    if (this.moving && !this.moving.transition.step(performance.now())) this.moving = null;
+    (this.moving?.picture ?? this.picture).draw(this.frame, this.theme);
     this.minimap.draw(clientWidth, gutter, ratio, this.theme);
     this.root.dataset.drawn = "";
   }
@@ -3601,11 +3868,11 @@ function sameNumbers(a, b) {
 }
 
 // src/mount.ts
-async function mount(element, data, options = {}) {
+async function mount(element, data, options = {}, before = null) {
   try {
     const header = typeof data.header === "string" ? JSON.parse(data.header) : data.header;
     const bytes = typeof data.columns === "string" ? await unpack(data.columns) : bytesOf(data.columns);
-    return new View(element, new Wire(header, bytes), options);
+    return new View(element, new Wire(header, bytes), options, before);
   } catch (error) {
     showError(element, error);
     throw error;
@@ -3634,47 +3901,62 @@ async function render({ model, el }) {
     model.on(event, handler);
     signal.addEventListener("abort", () => model.off(event, handler));
   };
-  const open = async () => {
+  let view = null;
+  let loading = new AbortController();
+  const load = async () => {
+    loading.abort();
+    loading = new AbortController();
+    const mine = AbortSignal.any([signal, loading.signal]);
     let bytes;
     if (model.get("columns").byteLength) still.hide();
     try {
-      bytes = await columnsOf(model, signal);
+      bytes = await columnsOf(model, mine);
     } catch (error) {
-      if (!signal.aborted) showError(el, error);
+      if (mine.aborted) return;
+      if (!view) showError(el, error);
       still.show();
       return;
     }
-    if (signal.aborted) return;
+    if (mine.aborted) return;
     still.hide();
     const header = JSON.parse(model.get("header"));
-    const view = await mount(
-      el,
-      { header, columns: bytes },
-      {
-        height: model.get("height"),
-        theme: model.get("theme"),
-        view: model.get("view"),
-        onView: (saved) => {
-          model.set("view", saved);
-          model.save_changes();
-        },
-        onSelection: (runs) => {
-          model.set("selected", new DataView(runs.buffer));
-          model.save_changes();
-        }
+    const options = {
+      height: model.get("height"),
+      theme: model.get("theme"),
+      view: model.get("view"),
+      onView: (saved) => {
+        model.set("view", saved);
+        model.save_changes();
+      },
+      onSelection: (runs) => {
+        model.set("selected", new DataView(runs.buffer));
+        model.save_changes();
       }
-    );
-    signal.addEventListener("abort", () => view.close());
+    };
+    view = await mount(el, { header, columns: bytes }, options, view);
     if (signal.aborted) view.close();
-    const select = () => view.setSelection(bytesOf(model.get("selected")));
-    listen("change:view", () => view.setView(model.get("view")));
-    listen("change:selected", select);
-    select();
+    view.setSelection(bytesOf(model.get("selected")));
+    view.say(model.get("instead"));
   };
-  open().catch((error) => {
+  const open = () => load().catch((error) => {
     still.show();
     console.error(error);
   });
+  let asked = 0;
+  const reload = () => {
+    clearTimeout(asked);
+    asked = window.setTimeout(open);
+  };
+  signal.addEventListener("abort", () => {
+    clearTimeout(asked);
+    view?.close();
+  });
+  listen("change:header", reload);
+  listen("change:columns", reload);
+  listen("change:instead", () => view?.say(model.get("instead")));
+  listen("change:view", () => view?.setView(model.get("view")));
+  listen("change:selected", () => view?.setSelection(bytesOf(model.get("selected"))));
+  open();
   return () => ending.abort();
 }
 async function columnsOf(model, signal) {
