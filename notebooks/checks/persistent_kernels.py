@@ -1,4 +1,4 @@
-"""What the exercises of lesson 8 answer: a static schedule's busiest worker, an order for it, bounds of any schedule."""
+"""What the exercises of lesson 8 answer: a static schedule's busiest worker, an order for it, bounds of any other."""
 
 from __future__ import annotations
 

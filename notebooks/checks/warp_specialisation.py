@@ -31,7 +31,7 @@ def launch(answer: Any, trace: Trace) -> Verdict:
     authored = launched - abs(consumer - producer)
     if threads == authored:
         return wrong("those are the author's threads; the copies have threads of their own beside them")
-    if threads == 2 * authored:
+    if threads == 2 * authored != launched:
         return wrong(
             "the producer does not grow with the consumer: how many threads does it take to issue a TMA copy, and how "
             "many did TileLang add to the kernel of 128?"
