@@ -91,7 +91,7 @@ export class View {
     before: View | null = null,
   ) {
     const { signal } = this.ending;
-    const saved = before ? save(before.scene.state) : (options.view ?? {});
+    const saved = before?.scene.events.count ? save(before.scene.state) : (options.view ?? {});
     const scene = new Scene(new Events(wire), wire.header, saved, before?.asGhost() ?? null);
     this.scene = scene;
     this.texts = new Texts(scene.events);

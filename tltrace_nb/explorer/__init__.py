@@ -6,5 +6,5 @@ In: a builder and its parameters. Out: an :class:`~tltrace_nb.explorer.explorer.
       worker    one thread takes up the latest, and gives up what came before
         subjects  builds the kernel for them and runs it (inputs makes its tensors)
         facts   what is told beside the timeline, and what changed
-      explorer  shows it, unless the slider has moved on
+      explorer  shows it, unless the slider has moved on (panel, and strip where there are no ipywidgets)
 """

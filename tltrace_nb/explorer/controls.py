@@ -117,7 +117,7 @@ def _control(name: str, abbreviation: Any, default: Any) -> Any:
         widget = ipywidgets.interactive.widget_from_abbrev(abbreviation, default)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name}={abbreviation!r} makes no control: {error}") from error
-    if widget is None or getattr(widget, "options", True) == ():
+    if widget is None or not getattr(widget, "options", True):
         raise ValueError(
             f"{name}={abbreviation!r} makes no control: give (low, high) or (low, high, step) for a slider, or a list "
             "of values"

@@ -20,7 +20,8 @@ from tltrace_nb.core.words import clean
 from tltrace_nb.explorer.controls import Controls, close, controls, menu
 from tltrace_nb.explorer.facts import Facts, facts_of, headline, in_words, reason, table_html
 from tltrace_nb.explorer.panel import Panel
-from tltrace_nb.explorer.subjects import Inputs, Subject, gpus, subject
+from tltrace_nb.explorer.strip import Strip
+from tltrace_nb.explorer.subjects import Inputs, Kernels, Subject, gpus, subject
 from tltrace_nb.explorer.worker import Check, Failed, Worker
 from tltrace_nb.widget.display import notebook_shell
 from tltrace_nb.widget.shown import note
@@ -121,12 +122,19 @@ class Explorer(ipywidgets.VBox):
         self._line, self._facts = Panel(), Panel()
         bar = ipywidgets.HBox(list(self.controls.values()), layout={"flex_flow": "row wrap"})
         self._bar = bar
+        self._strip: Strip | None = None
+        self._headline = ""
         super().__init__([bar, self._line, self.timeline, self._facts])
+        self.add_class("tlt-explorer")
         parameters.observe(self._moved)
         if self._gpu is not None:
             self._gpu.observe(self._moved, "value")
         self._moved()
-        self.wait()
+        try:
+            self.wait()
+        except BaseException:  # Ctrl-C: nobody gets hold of this explorer
+            self.close()
+            raise
 
     @property
     def controls(self) -> dict[str, Any]:
@@ -137,6 +145,11 @@ class Explorer(ipywidgets.VBox):
     def trace(self) -> Trace | None:
         """The trace that the timeline shows; ``None`` where it shows a reason instead."""
         return None if self._failed or self._run is None else self._run.trace
+
+    @property
+    def headline(self) -> str:
+        """What changed with the last move, in one line; empty where it failed."""
+        return self._headline
 
     @property
     def values(self) -> dict[str, Any]:
@@ -163,8 +176,9 @@ class Explorer(ipywidgets.VBox):
             close(self._gpu)
         self._parameters.close(self._moved)
         self.timeline.close()
-        for part in (self._line, self._facts, self._bar):
-            close(part)
+        for part in (self._strip, self._line, self._facts, self._bar):
+            if part is not None:
+                close(part)
         layout = self.layout
         super().close()
         layout.close()
@@ -174,6 +188,14 @@ class Explorer(ipywidgets.VBox):
         if shell is not None:
             note(self, shell)
         return super()._repr_mimebundle_(**options)
+
+    def _display_(self) -> Any:
+        """The same in marimo, which shows anywidgets but no other widgets."""
+        import marimo
+
+        if self._strip is None:
+            self._strip = Strip(self.controls)
+        return marimo.vstack([self._strip, self._line, self.timeline, self._facts])
 
     # ---- a move
 
@@ -210,8 +232,8 @@ class Explorer(ipywidgets.VBox):
         if before is None or before.trace is not run.trace or self._failed:
             title = f"{run.trace.meta.kernel}: {run.combination.words}"
             self.timeline.replace(run.trace, title=title)
-            changed = headline(run.facts, before.facts if before else None)
-            self._line.html = f'<p class="tlt-x-line">{changed}</p>'
+            self._headline = headline(run.facts, before.facts if before else None)
+            self._line.html = f'<p class="tlt-x-line">{self._headline}</p>'
             self._facts.html = table_html(run.facts)
         self._failed = False
         self._line.busy = False
@@ -219,7 +241,7 @@ class Explorer(ipywidgets.VBox):
     def _refuse(self, error: BaseException) -> None:
         self._failed = True
         self.timeline.instead = f"{self._asked.words} does not run:\n\n{reason(error)}"
-        self._line.html = self._facts.html = ""
+        self._headline = self._line.html = self._facts.html = ""
         self._line.busy = False
 
 
@@ -239,7 +261,8 @@ def explore(
     tuple ``(low, high)`` or ``(low, high, step)`` for a slider, a list for a menu (of ascending numbers: a slider that
     stops at them), a dictionary for a menu of names, a bool for a check box, or a widget. Any other value is passed on.
 
-    ``gpu``: a model of the virtual GPU, a list of them for a menu, or ``"cuda"``; by default a menu of all.
+    ``gpu``: a model of the virtual GPU, a list of them for a menu, or ``"cuda"``; by default a menu of all. (To a
+    function that returns a ``Trace``, one more parameter.)
     ``inputs``: tensors, or a function that makes them from the parameters; by default they are made from the kernel's
     signature. On the virtual GPU only what control flow and payloads depend on is computed. ``height``: of the lanes,
     in pixels.
@@ -250,5 +273,9 @@ def explore(
     >>> explore(matmul, M=512, N=512, K=512, block_M=[64, 128], stages=(1, 4))
     """
     what = subject(builder, inputs, switch)
-    choice = gpus(what, gpu)
+    if isinstance(what, Kernels):
+        choice = gpus(gpu)
+    else:  # a parameter of the function's own, as any other
+        choice = []
+        parameters |= {} if gpu is None else {"gpu": gpu}
     return Explorer(what, controls(clean(what.name), what.signature, parameters), choice, height)

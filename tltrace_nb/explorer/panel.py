@@ -20,6 +20,9 @@ export default {
     };
     show();
     el.append(root);
+    // Notebook 7 takes arrow keys from a slider, unless the focused element itself says that it wants them.
+    const quiet = ({ target }) => target.setAttribute("data-lm-suppress-shortcuts", "true");
+    setTimeout(() => root.closest(".tlt-explorer")?.addEventListener("focusin", quiet));
     model.on("change:html", show);
     model.on("change:busy", show);
     return () => {

@@ -109,7 +109,8 @@ class Traces:
         return inspect.signature(self.function)
 
     def run(self, values: Mapping[str, Any], gpu: Any, check: Check) -> Trace:
-        returned = self.function(**values) if gpu is None else self.function(**values, gpu=gpu)
+        del gpu  # it has none, unless among its parameters
+        returned = self.function(**values)
         check()
         if not isinstance(returned, Trace):
             raise TypeError(
@@ -138,15 +139,11 @@ def subject(builder: Any, inputs: Inputs, switch: TraceSwitch) -> Subject:
     return Traces(builder)
 
 
-def gpus(subject: Subject, gpu: Any) -> list[Any]:
-    """The GPUs to choose from, the first one at first; none where the subject has no such choice.
+def gpus(gpu: Any) -> list[Any]:
+    """The GPUs to run kernels on, the first one at first: a name, a model, or several; ``None`` for all.
 
-    Raises ``ValueError`` for a name that there is not, and ``TypeError`` where a function takes no ``gpu``.
+    Raises ``ValueError`` for a name that there is not.
     """
-    if isinstance(subject, Traces):
-        if gpu is not None and "gpu" not in subject.signature.parameters:
-            raise TypeError(f"explore: {subject.name} has no parameter 'gpu', so gpu= would change nothing")
-        return list(gpu) if isinstance(gpu, list | tuple) else [] if gpu is None else [gpu]
     from tltrace_nb.simulator.machine import PRESETS, Gpu, preset
 
     if gpu is None:

@@ -155,7 +155,8 @@ class Timeline(anywidget.AnyWidget):
         """Show another run in place of this one, as all of its events; ``source`` and ``title`` as at first.
 
         The events move to where they are now, and where they were stays as a ghost under the lanes. What the view
-        looks like stays; nothing is selected. Errors as those of ``Timeline``.
+        looks like stays, but for the unit of time where there were no events before; nothing is selected. Errors as
+        those of ``Timeline``.
 
         >>> timeline.replace(matmul_with_three_stages)
         """
@@ -165,12 +166,15 @@ class Timeline(anywidget.AnyWidget):
         if self._link is not None:
             self._link.remove(self)
         self._link = None
+        first = self._shown.empty
         self._trace, self._shown, self._names = trace, trace.events, names
         self.__dict__.pop("_texts", None)
         packed = _packed(wire.columns, self._save)
         self._columns = b"" if packed else wire.columns
         with self.hold_sync():  # one message: a view must not see the header of one run and the columns of another
             self.header, self.columns, self.selected, self.instead = wire.header, packed, b"", ""
+            if first:
+                self.view = {"unit": unit_of(wire.aligned, trace.events, "auto")}
         self._join()
 
     @property
