@@ -2,7 +2,7 @@
 
     python benchmarks/explore.py [--moves N] [--json FILE]
 
-The kernel and the sizes are those of ``docs/explore.md``, at 512³. Controls move at random, one at a time; an answer is
+The kernel and the sizes are those of ``docs/how-to/explore.md``, at 512³. Controls move at random, one at a time; an answer is
 the build for the new parameters, the virtual run, its analyses and what is sent to the browser. The least that a move
 takes is the pause after which a slider counts as still. Going back to a run that is kept, and combinations that do not
 run, count by themselves. Seconds are those of the clock, to which other work on the machine adds, and those of this
@@ -30,8 +30,8 @@ BAR_S = 1.0
 
 
 def explorer_of_the_page(folder: Path) -> Any:
-    """The explorer that the first example of ``docs/explore.md`` makes."""
-    page = (ROOT / "docs" / "explore.md").read_text(encoding="utf-8")
+    """The explorer that the first example of ``docs/how-to/explore.md`` makes."""
+    page = (ROOT / "docs" / "how-to" / "explore.md").read_text(encoding="utf-8")
     (folder / "example.py").write_text(re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0])
     spec = importlib.util.spec_from_file_location("example", folder / "example.py")
     assert spec is not None

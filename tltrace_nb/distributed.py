@@ -27,10 +27,13 @@ import pandas as pd
 
 from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.slots import STATE_DONE, headers
+from tltrace_nb.core.summary import count
 from tltrace_nb.core.trace import Trace, TraceMeta, load
 
 if TYPE_CHECKING:
     import torch
+
+    from tltrace_nb.widget.timeline import Timeline
 
 ROUNDS = 64
 """Questions to each rank; the shortest round trip of them counts."""
@@ -72,6 +75,18 @@ class Gathered:
     ranks: pd.DataFrame
     traces: dict[int, Trace]
 
+    def timeline(self, **options: Any) -> Timeline:
+        """The widget, with the rank as the outermost lane; options and errors as ``Trace.timeline``."""
+        from tltrace_nb.widget.timeline import Timeline
+
+        return Timeline(self, **options)
+
+    def show(self, **options: Any) -> None:
+        """Show the timeline of all ranks under the cell; options and errors as ``Trace.show``."""
+        from tltrace_nb.widget.display import show
+
+        show(self, **options)
+
     def figure(self, **view: Any) -> Any:
         """The timeline of all ranks as a Plotly figure; options as ``Trace.figure``, but for ``view="sm"``."""
         from tltrace_nb.widget.figure import figure
@@ -79,9 +94,13 @@ class Gathered:
         return figure(self, **view)
 
     def to_html(self, path: str | Path, title: str = "", **view: Any) -> Path:
-        """Write the figure as one offline HTML file, Plotly included, and return its path."""
-        self.figure(title=title or None, **view).write_html(path, include_plotlyjs=True)
-        return Path(path)
+        """Write the timeline of all ranks as one offline HTML file; options and errors as ``Trace.to_html``."""
+        from tltrace_nb.widget.html import write_html
+
+        return write_html(self, path, title=title, **view)
+
+    def __repr__(self) -> str:
+        return f"Traces of {count(len(self.traces), 'rank')}: {count(len(self.events), 'event')} of {self.meta.kernel}"
 
     def save(self, folder: str | Path) -> None:
         """Write ``rank0.tltrace`` … and ``ranks.csv`` to ``folder``, which is made where it is not there."""

@@ -77,7 +77,7 @@ class TraceMagics(Magics):
         the cell too. The code prints, displays and fails as it does without the magic; after an error, what was
         captured before it is shown. Afterwards the switch is as it was.
 
-        Options:
+        Options::
 
           --auto             mark the operators that the author has not marked: see trace.auto
           --on SPEC          the same for some of them: light (the default), all, or kinds and patterns: copy,gemm

@@ -6,6 +6,8 @@ import { INSTANT, type Numbers, PAYLOAD, PAYLOAD_END, TRUNCATED, type Wire } fro
 /** One track: a thread's lane. `row` is the number of its first row among all rows. */
 export interface Lane {
   readonly index: number;
+  /** The process under torchrun that it is of; `null` where there is but one. */
+  readonly rank: number | null;
   readonly cta: number;
   readonly block: readonly [number, number, number];
   readonly thread: number;
@@ -244,12 +246,14 @@ function lanesOf(wire: Wire, rows: Uint8Array): Lane[] {
   const [cta, x, y, z] = ["cta", "block_x", "block_y", "block_z"].map(column);
   const [thread, sm, group, role] = ["thread", "sm", "group", "role"].map(column);
   const [name, ctaCycles] = ["lane", "cta_cycles"].map(column);
+  const rank = wire.find("lane_rank");
   const offset = wire.find("lane_ns_offset");
   const rate = wire.find("lane_ns_rate");
   let row = 0;
   return Array.from(rows, (own, index) => {
     const lane = {
       index,
+      rank: rank ? rank[index] : null,
       cta: cta[index],
       block: [x[index], y[index], z[index]] as const,
       thread: thread[index],

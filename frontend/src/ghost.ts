@@ -56,5 +56,5 @@ export class Ghost {
 }
 
 function keyOf(lane: Lane): string {
-  return `${lane.cta}|${lane.thread}|${lane.name}`;
+  return `${lane.rank}|${lane.cta}|${lane.thread}|${lane.name}`;
 }

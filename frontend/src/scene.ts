@@ -52,7 +52,9 @@ export class Scene {
     this.raster = new Raster(events, this.levels);
     this.roots = tree(events.lanes);
     this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
-    const severalCtas = events.lanes.some((lane) => lane.cta !== events.lanes[0].cta);
+    const severalCtas = events.lanes.some(
+      (lane) => lane.cta !== events.lanes[0].cta || lane.rank !== events.lanes[0].rank,
+    );
     const plain: State = {
       unit: header.ns && severalCtas ? "ns" : "cycles",
       span: null,

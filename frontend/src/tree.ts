@@ -1,4 +1,4 @@
-// The tree of lanes, SM > CTA > group and thread > lane, and the strips of it that are shown, from the top.
+// The tree of lanes, rank > SM > CTA > group and thread > lane, and the strips of it that are shown, from the top.
 
 import type { Lane } from "./events";
 import { clean } from "./format";
@@ -40,6 +40,7 @@ export const UNDER = 7;
 
 type Words = (lane: Lane) => string;
 
+const RANK: Words = (lane) => (lane.rank === null ? "" : `rank ${lane.rank}`);
 const SM: Words = (lane) => (lane.sm >= 0 ? `SM ${lane.sm}` : "");
 const CTA: Words = (lane) => `CTA ${lane.cta}`;
 const THREAD: Words = (lane) => {
@@ -49,15 +50,18 @@ const THREAD: Words = (lane) => {
 const LANE: Words = (lane) => clean(lane.name, 40);
 
 const STEPS: readonly { readonly key: (lane: Lane) => string; readonly words: Words }[] = [
+  { key: (lane) => (lane.rank === null ? "" : `rank${lane.rank}`), words: RANK },
   { key: (lane) => `sm${lane.sm}`, words: SM },
   { key: (lane) => `cta${lane.cta}`, words: CTA },
   { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
   { key: (lane) => `lane${lane.name}`, words: LANE },
 ];
 
-/** The tree over `lanes`, as nodes of the first step. SMs and CTAs ascend; threads and lanes stay in the given order. */
+/** The tree over `lanes`, as nodes of the first step. Ranks, SMs and CTAs ascend; threads and lanes stay in the given order. */
 export function tree(lanes: readonly Lane[]): Node[] {
-  const ordered = [...lanes].sort((a, b) => a.sm - b.sm || a.cta - b.cta || a.index - b.index);
+  const ordered = [...lanes].sort(
+    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index,
+  );
   return branches(ordered, 0, "", "", 0);
 }
 
@@ -70,6 +74,7 @@ function branches(lanes: readonly Lane[], step: number, key: string, label: stri
     else groups.set(own, [lane]);
   }
   return [...groups].flatMap(([own, members]) => {
+    if (!own) return branches(members, step + 1, key, label, depth); // no such step: there are no ranks
     const path = key ? `${key}/${own}` : own;
     const words = [label, STEPS[step].words(members[0])].filter(Boolean).join(" · ");
     if (step === STEPS.length - 1)

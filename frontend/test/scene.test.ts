@@ -226,3 +226,20 @@ test("the axis has room for another trace's times, given in absolute cycles", ()
   assert.deepEqual(new Axis(events, "cycles").whole, { from: 0, to: 100 });
   assert.deepEqual(new Axis(events, "cycles", null, { from: 20, to: 400 }).whole, { from: -30, to: 350 });
 });
+
+test("the rank is the outermost lane, and CTAs of the same number stay apart", () => {
+  const one = scene([
+    { start: 0, duration: 9, rank: 1, cta: 0 },
+    { start: 0, duration: 9, rank: 0, cta: 0 },
+    { start: 0, duration: 9, rank: 0, cta: 1 },
+  ]);
+  assert.deepEqual(
+    one.rows.strips.map((strip) => [strip.kind, strip.node.label]),
+    [
+      ["head", "rank 0 · SM 0"],
+      ["lane", "CTA 0 · t0"],
+      ["lane", "CTA 1 · t0"],
+      ["lane", "rank 1 · SM 0 · CTA 0 · t0"],
+    ],
+  );
+});

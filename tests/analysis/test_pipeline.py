@@ -175,6 +175,13 @@ def test_a_recorded_gemm_of_three_stages_has_no_bubbles_and_one_of_two_has() -> 
     assert load(RECORDED / "dynamic_gemm.tltrace").pipeline()["bubble"].mean() > 50
 
 
+def test_on_the_card_too_the_bubbles_get_fewer_with_the_stages_until_they_vanish() -> None:
+    one, two, three, four = (load(RECORDED / f"pipeline_{n}.tltrace").pipeline()["bubble"].mean() for n in (1, 2, 3, 4))
+    assert one > 8 * two
+    assert two > 20 * three
+    assert four == 0
+
+
 def test_the_figure_tells_the_mean_bubble() -> None:
     drawing = load(RECORDED / "gemm.tltrace").pipeline().figure()
     assert "cycles an iteration" in drawing.layout.title.text

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from synthetic import Rec, build, span, table
 
+from tltrace_nb import datasets
+from tltrace_nb.core.ir import shown_source
 from tltrace_nb.core.trace import Trace, TraceMeta
 
 
@@ -17,3 +19,13 @@ def test_the_summary_is_short_and_printable(name: str) -> None:
         assert len(text.encode()) < 3_000
         assert not set("\x1b\u202e").intersection(text)
     assert len(repr(trace).splitlines()) == 3
+
+
+@pytest.mark.parametrize("file", ["<ipython-input-12-945c552e74bc>", "/tmp/ipykernel_4711/240039448.py"])
+def test_a_cell_of_a_notebook_is_called_so(file: str) -> None:
+    assert shown_source(file, 18) == "cell:18"
+
+
+def test_a_trace_recorded_in_ipython_says_cell_too() -> None:
+    sources = datasets.load("h200/first_trace").events["source"]
+    assert set(sources) == {"cell:6"}

@@ -10,9 +10,6 @@ from tltrace_nb.core.jit import Compilation, compile_traced
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 
-REGISTERS = 64
-"""At most; shared memory is what limits."""
-
 
 def run(ctas: int) -> Trace:
     kernel = compile_traced(filling(ctas), Compilation(out_idx=[-1]), TraceOptions(), lambda _: None)
@@ -27,8 +24,7 @@ def run(ctas: int) -> Trace:
 def test_sms_waves_and_residency_follow_from_the_grid(ctas: int) -> None:
     sms = torch.cuda.get_device_properties(0).multi_processor_count
     trace = run(ctas)
-    ((registers, shared),) = trace.meta.resources or ()
-    assert registers <= REGISTERS
+    ((_, shared),) = trace.meta.resources or ()
     assert shared >= SHARED
     launch = trace.waves("launch").iloc[0]
     assert (launch["ctas"], launch["places"]) == (ctas, sms)

@@ -15,7 +15,7 @@ from wire_reader import Read, columns, read
 
 from tltrace_nb.core.trace import load
 from tltrace_nb.widget.colors import name_colors
-from tltrace_nb.widget.frames import frames
+from tltrace_nb.widget.frames import Frames, frames
 from tltrace_nb.widget.wire import encode
 
 RECORDED = files("tltrace_nb").joinpath("datasets", "h200")
@@ -154,3 +154,23 @@ def test_a_name_has_the_colour_that_it_has_in_the_figure_also_in_a_part_of_the_t
         header = json.loads(each.header)
         colors = dict(zip(header["names"], (header["palette"][n] for n in header["name_color"]), strict=True))
         assert {name: colors[name] for name in names} == name_colors(names)
+
+
+def ranked(ranks: int) -> Frames:
+    """Several ranks with CTAs of the same numbers."""
+    parts = [pipeline(ctas=2) for _ in range(ranks)]
+    events = pd.concat([part.events.assign(rank=rank) for rank, part in enumerate(parts)], ignore_index=True)
+    ctas = pd.concat([part.ctas.assign(rank=rank) for rank, part in enumerate(parts)], ignore_index=True)
+    return Frames(events, ctas, parts[0].flows, parts[0].losses, parts[0].meta)
+
+
+def test_ctas_of_several_ranks_are_lanes_of_their_own_in_order_of_the_ranks() -> None:
+    column = columns(encode(ranked(3)))
+    lanes = list(zip(column["lane_rank"], column["lane_cta"], strict=True))
+    assert lanes == sorted(lanes)
+    assert set(lanes) == {(rank, cta) for rank in range(3) for cta in range(2)}
+    assert len(lanes) == 3 * len(columns(encode(pipeline(ctas=2)))["lane_cta"])
+
+
+def test_without_ranks_nothing_is_sent_of_them() -> None:
+    assert "lane_rank" not in columns(encode(pipeline(ctas=2)))

@@ -36,8 +36,17 @@ EVENTS: Mapping[str, str] = {
 }
 """One row per range or instant, sorted by track (cta, thread, lane) then start.
 
-``start``, ``end``, ``duration`` are SM cycles since the CTA's entry; ``start_ns`` is zeroed at the trace's first CTA.
-``parent`` is a row number of this frame. ``payload_end`` is missing for an instant and for a truncated range.
+``kind``: range or instant. ``role``: producer, consumer or missing. ``source``: the marker's ``file:line``. ``cta`` and
+``thread`` are linear, x fastest; ``block_x`` to ``block_z`` are the block's indices, ``sm`` is where it ran.
+
+``start``, ``end``, ``duration`` are SM cycles since the CTA's entry; ``start_ns`` is zeroed at the trace's first CTA
+and aligned across SMs.
+
+``payload`` and ``payload_end``: the value at begin and end, missing where none was given; ``payload_end`` is missing
+for an instant and for a truncated range, too. ``payload_raw``: the bits at the begin, 0 where none was given.
+
+``depth``: how many ranges of its track enclose it; ``parent``: the row number of the innermost of them in this frame.
+``truncated``: begun, never ended; it then lasts until its thread's exit.
 """
 
 CTAS: Mapping[str, str] = {
@@ -53,7 +62,12 @@ CTAS: Mapping[str, str] = {
     "end_ns": "float64",
     "clock_ghz": "float64",
 }
-"""One row per CTA that at least one writer entered. ``start`` is 0: a CTA's cycles are counted from its own entry."""
+"""One row per CTA that at least one writer entered: where it ran, when, and its measured clock.
+
+``kernel``: of several launches, which one. ``start`` is 0: a CTA's cycles are counted from its own entry; ``duration``
+are cycles. ``start_ns`` and ``end_ns`` are since the trace's first CTA. ``clock_ghz``: the SM's measured rate, missing
+where none could be measured; on the virtual GPU its model's.
+"""
 
 FLOWS: Mapping[str, str] = {
     "src": "int32",
@@ -62,7 +76,7 @@ FLOWS: Mapping[str, str] = {
     "dst_name": "category",
     "cta": "int32",
 }
-"""One row per arrow; ``src`` and ``dst`` are row numbers of the events."""
+"""One row per arrow: ``src`` and ``dst`` are row numbers of the events, the names those given to ``trace.dag``."""
 
 SITES: Mapping[str, str] = {
     "site": "int32",
@@ -75,7 +89,11 @@ SITES: Mapping[str, str] = {
     "range": "int32",
     "count": "int64",
 }
-"""One row per site of the table; ``count`` is 0 for a site that never recorded."""
+"""One row per site, a marker of the kernel; the begin and the end of a range are two.
+
+``site``: the marker's number; ``range``: that of its range's begin, -1 for an instant. ``kind``: begin, end or instant.
+``payload``: its type, none, int32, uint32, float32 or bool. ``count``: how often it recorded, 0 for one that never did.
+"""
 
 LOSSES: Mapping[str, str] = {
     "cta": "int32",

@@ -21,6 +21,7 @@ from tltrace_nb.core.clock import Clocks, align
 from tltrace_nb.core.pairing import BEGIN, END, nest, pair_ends
 from tltrace_nb.core.reading import Blocks, Grids, Records, Writers, place_blocks, read_records, read_writers
 from tltrace_nb.core.sites import EventKind, PayloadType, SiteTable
+from tltrace_nb.core.words import in_cells
 
 Array = npt.NDArray[Any]
 
@@ -157,8 +158,9 @@ def _events(
     del end_raw, end_site, missing, ended
 
     cells["kind"] = category(["range", "instant"], [int(s.kind is EventKind.INSTANT) for s in table.sites], site)
-    for column in ("name", "group", "lane", "source"):
+    for column in ("name", "group", "lane"):
         cells[column] = category(*coded([getattr(s, column) for s in table.sites]), site)
+    cells["source"] = category(*coded([in_cells(s.source) for s in table.sites]), site)
     roles, codes = _roles(table)
     cells["role"] = category(roles, codes, writers.writer[slot])
     threads = np.array([writer.thread for writer in table.writers], np.int32)
@@ -269,9 +271,10 @@ def _sites(table: SiteTable, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
         "payload": words(lambda site: site.payload.value),
         "range": np.array([site.range for site in table.sites], np.int32),
         "count": counts.astype(np.int64),
-    } | {
-        column: words(lambda site, column=column: getattr(site, column))
-        for column in ("name", "group", "lane", "source")
+        "name": words(lambda site: site.name),
+        "group": words(lambda site: site.group),
+        "lane": words(lambda site: site.lane),
+        "source": words(lambda site: in_cells(site.source)),
     }
     return frame(columns.SITES, cells, len(table.sites))
 

@@ -15,6 +15,8 @@ from tilelang.ir import get_stmt_span, span_to_location
 from tvm import tirx
 from tvm.tirx.stmt_functor import ir_transform, post_order_visit, substitute
 
+from tltrace_nb.core.words import CELL, in_cells
+
 Stmt = Any
 Expr = Any
 
@@ -118,8 +120,14 @@ def source_of(statement: Stmt) -> str:
 
 
 def shown_source(file: str, line: int) -> str:
-    """``file:line``, the file relative to the current folder, or its bare name if it is elsewhere."""
+    """``file:line``, the file relative to the current folder, or its bare name if it is elsewhere.
+
+    A cell of a notebook is ``cell``: the file that its kernel takes for it has a name that nobody knows, and its number
+    would change with every run, and the compiled kernel with it.
+    """
     path = Path(file)
+    if path.parent.name.startswith("ipykernel_") or in_cells(file) != file:
+        return f"{CELL}:{line}"
     try:
         shown = path.relative_to(Path.cwd())
     except ValueError:

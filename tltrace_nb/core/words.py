@@ -5,10 +5,20 @@ In: any string. Out: a short one without surprises.
 
 from __future__ import annotations
 
+import re
+
+CELL = "cell"
+"""What stands for the file of a notebook's cell."""
+_IPYTHON_CELL = re.compile(r"^<ipython-input-\d+-\w+>")
 NAME_CHARS = 40
 """Longest name on a bar or in a legend; a longer one is elided."""
 
 _KEPT = {"\u200d"}  # joins emoji; not "printable", yet harmless
+
+
+def in_cells(source: str) -> str:
+    """``source``, a file or ``file:line``, with IPython's own name of a cell as ``CELL``."""
+    return _IPYTHON_CELL.sub(CELL, source)
 
 
 def clean(text: str, chars: int = NAME_CHARS) -> str:

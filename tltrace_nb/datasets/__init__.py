@@ -26,8 +26,7 @@ def names() -> list[str]:
 def load(name: str) -> Trace:
     """The recorded trace of that name, such as ``"h200/gemm"``.
 
-    Raises:
-        TraceFileError: there is none; the message lists those there are.
+    Raises ``TraceFileError`` where there is none; the message lists those there are.
     """
     if name not in names():
         raise TraceFileError(f"there is no recorded trace {name!r}; there are: {', '.join(names())}")

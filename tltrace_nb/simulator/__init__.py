@@ -8,7 +8,8 @@ placed) and fills the same ``slots``. The way of a kernel through the modules::
       fragments   asks TileLang how fragments lie over threads
       registers   writes out tile operators of single threads, and vectors (vectors)
       program     compiles a launch to a Python generator, by way of
-        uniformity, expressions, statements, nests, tileops, barrierops; needs, inhand say what may be left out
+        uniformity, expressions, statements, nests, tileops, barrierops; needs, inhand say what may be left out,
+        touched which sectors and banks a warp touches
       lines       knows the source line of each statement
       storage     gives each CTA its memory (memory, barriers)
       engine      lets the strands run in order of time (strand, requests)

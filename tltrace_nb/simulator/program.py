@@ -37,6 +37,7 @@ from tltrace_nb.simulator.requests import Meet, Wait
 from tltrace_nb.simulator.statements import Statements, ends_with_return
 from tltrace_nb.simulator.strands import Strands, accesses
 from tltrace_nb.simulator.tileops import TileOperators, loaded_fragments
+from tltrace_nb.simulator.touched import Touched
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
 
 FILE = "<virtual GPU>"
@@ -134,6 +135,7 @@ class Writer:
         self.tally, self.nest_tally = Tally(), Tally()
         self.vector: Tally | None = None
         self.in_hand = InHand()
+        self.touched = Touched(shape)
         self.starts: dict[Any, str] = {}
         self.extents: dict[Any, int] = {}
         self.combiner = ""
@@ -336,9 +338,12 @@ class Writer:
         if scope == "global":
             if indices is not None and self.in_hand(buffer, way, list(indices)):
                 return
-            self.tally.add(Unit.GLOBAL, self.item_bytes(buffer), way)
+            sectors = self.touched.sectors(buffer, list(indices), self.item_bytes(buffer)) if indices else None
+            moved, scattered = sectors or (self.item_bytes(buffer), False)
+            self.tally.add(Unit.GLOBAL, moved, "scatter" if scattered and way == "store" else way)
         elif scope.startswith("shared"):
-            self.tally.add(Unit.SHARED, self.item_bytes(buffer))
+            words = self.touched.words(buffer, list(indices), self.item_bytes(buffer)) if indices else None
+            self.tally.add(Unit.SHARED, self.item_bytes(buffer) if words is None else words)
 
     def loaded(self, buffer: Any) -> int | None:
         """The number under which strands keep when a fragment's load is done; ``None`` if nothing loads it."""

@@ -80,7 +80,8 @@ class Statements:
                 return self._branch(s, place)
             case tirx.For() | tirx.While():
                 self._loops += 1
-                (self._loop if isinstance(s, tirx.For) else self._while)(s, place)
+                with w.touched.turns(s):
+                    (self._loop if isinstance(s, tirx.For) else self._while)(s, place)
                 self._loops -= 1
             case tirx.AssertStmt():
                 w.line(f"c.check({w.expressions(s.condition, place)}, {str(s.message)!r})")

@@ -2,7 +2,8 @@
 
 In: the body of a launch. Out: :class:`Strands`: the threads of each, which branches send whole strands one way or the
 other, and which fragments each strand has for itself. Threads form one strand if no condition on thread indices alone
-tells them apart around something that threads do together: tile operators, waits, parallel loops.
+tells them apart around something that threads do together (tile operators, waits, parallel loops), and none tells
+whole warps apart around a loop.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tvm import tirx
 
 from tltrace_nb.core.device import CURSOR
 from tltrace_nb.core.ir import Expr, Stmt, children, op_name, post_order_visit, substitute, walk
-from tltrace_nb.core.reach import LaunchShape
+from tltrace_nb.core.reach import WARP, LaunchShape
 from tltrace_nb.simulator.uniformity import PARALLEL, Varying
 
 _WAITING = (
@@ -62,7 +63,17 @@ class Strands:
 
     def is_split(self, s: Any) -> bool:
         """Whether a branch sends whole strands one way or the other, where threads do things together."""
-        return any(self.waits(case) for case in children(s)) and self.split(s.condition) is not None
+        apart = any(self.waits(case) for case in children(s)) or self._parts_warps(s)
+        return apart and self.split(s.condition) is not None
+
+    def _parts_warps(self, s: Any) -> bool:
+        """Whether a branch sends whole warps into loops: those take time, and the other warps do not wait for it."""
+        if not any(isinstance(inner, (tirx.For, tirx.While)) for case in children(s) for inner, _ in walk(case)):
+            return False
+        truth = self._truth(s.condition)
+        if truth is None:
+            return False
+        return all(len(np.unique(truth[i : i + WARP].astype(bool))) == 1 for i in range(0, len(truth), WARP))
 
     def _partition(self) -> tuple[tuple[int, ...], ...]:
         count = self._shape.threads
@@ -71,7 +82,7 @@ class Strands:
             if not isinstance(s, tirx.IfThenElse):
                 continue
             leaves = any(op_name(inner).endswith("thread_return") for inner, _ in walk(s))
-            if not leaves and not any(self.waits(case) for case in children(s)):
+            if not leaves and not any(self.waits(case) for case in children(s)) and not self._parts_warps(s):
                 continue
             if leaves and not self.waits(self._shape.body):
                 continue

@@ -5,7 +5,7 @@ In: the frames of a trace. Out: :class:`Wire`, a JSON header and one run of byte
 Events are in wire order: by lane, then start, then the longer first. A **lane** is a track (cta, thread, lane),
 numbered in that order. Every column of integers is stored as its least value and *byte planes*: first the lowest byte
 of all values, then the next byte of all, and only as many planes as the largest value needs. Equal values take no bytes
-at all, and planes compress well, as neighbours are alike::
+at all, and planes compress well, as neighbours are alike. With ranks, a lane is (rank, cta, thread, lane)::
 
     gap        cycles from the start of the lane's event before; 0 for its first (whose start is in the lane's table)
     duration   cycles
@@ -112,7 +112,7 @@ def encode(
 
     Raises ``ValueError`` where the starts of the events lie 2**53 cycles apart, which no browser can draw.
     """
-    events = trace.events
+    events, ctas, ranks = _by_rank(trace)
     lane_of, lanes = _lanes(events)
     start, duration = (events[key].to_numpy(np.int64) for key in ("start", "duration"))
     order = _order(lane_of, start, duration)
@@ -138,17 +138,22 @@ def encode(
     count = np.diff(first, append=len(start))
     columns.integers("lane_first", start[first] - origin)
     columns.integers("lane_count", count)
-    for key in ("cta", "block_x", "block_y", "block_z", "thread", "sm"):
+    number: Ints = lanes["cta"].to_numpy(np.int64)
+    if ranks is not None:
+        columns.integers("lane_rank", ranks["rank"].to_numpy(np.int64)[number])
+        number = ranks["cta"].to_numpy(np.int64)[number]
+    columns.integers("lane_cta", number)
+    for key in ("block_x", "block_y", "block_z", "thread", "sm"):
         columns.integers(f"lane_{key}", lanes[key].to_numpy(np.int64))
     for key, coded in (("group", groups), ("role", roles), ("lane", lane_names)):
         columns.integers(f"lane_{key}", coded[0])
-    columns.floats("lane_cta_cycles", _cta_cycles(trace, lanes))
+    columns.floats("lane_cta_cycles", _cta_cycles(events, ctas, lanes))
     offset, rate = _clock(events, origin, order[np.concatenate([first, first + count - 1])])
     aligned = bool(np.isfinite(rate).all()) and len(rate) > 0
     if aligned:
-        _, ctas = np.unique(lanes["cta"].to_numpy(), return_inverse=True)
-        columns.floats("lane_ns_offset", offset[ctas])
-        columns.floats("lane_ns_rate", rate[ctas])
+        _, nth = np.unique(lanes["cta"].to_numpy(), return_inverse=True)
+        columns.floats("lane_ns_offset", offset[nth])
+        columns.floats("lane_ns_rate", rate[nth])
     _flows(columns, trace.flows, events, order)
     colors = name_colors(events["name"].unique() if names is None else names)
     heading = trace.meta.kernel if title is None else title
@@ -250,11 +255,31 @@ def _payloads(columns: _Columns, events: pd.DataFrame, order: Ints) -> None:
     columns.integers("change_high", (same >> np.uint64(32)).astype(np.int64))
 
 
-def _cta_cycles(trace: TraceLike, lanes: pd.DataFrame) -> npt.NDArray[np.float64]:
+def _by_rank(trace: TraceLike) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
+    """Events and CTAs, and the ``rank`` and ``cta`` of every CTA where there are ranks.
+
+    CTAs of several ranks have the same numbers; they get their own here, ascending by rank, then CTA.
+    """
+    events, ctas = trace.events, trace.ctas
+    if "rank" not in events:
+        return events, ctas, None
+    both = [frame[["rank", "cta"]] for frame in (events, ctas) if "rank" in frame]
+    known = pd.concat(both).drop_duplicates().sort_values(["rank", "cta"], ignore_index=True)
+    number = pd.Series(known.index, index=pd.MultiIndex.from_frame(known))
+
+    def own(frame: pd.DataFrame) -> pd.DataFrame:
+        if "rank" not in frame:
+            return frame
+        return frame.assign(cta=number.reindex(pd.MultiIndex.from_frame(frame[["rank", "cta"]])).to_numpy())
+
+    return own(events), own(ctas), known
+
+
+def _cta_cycles(events: pd.DataFrame, ctas: pd.DataFrame, lanes: pd.DataFrame) -> npt.NDArray[np.float64]:
     """The duration of every lane's CTA, in cycles; where it is not known, to the end of its last event."""
-    known = trace.events.groupby("cta", sort=False)["end"].max()
-    if {"cta", "duration"} <= set(trace.ctas) and len(trace.ctas):
-        known = trace.ctas.drop_duplicates("cta").set_index("cta")["duration"].combine_first(known)
+    known = events.groupby("cta", sort=False)["end"].max()
+    if {"cta", "duration"} <= set(ctas) and len(ctas):
+        known = ctas.drop_duplicates("cta").set_index("cta")["duration"].combine_first(known)
     return np.asarray(known.reindex(lanes["cta"]).to_numpy(np.float64), np.float64)
 
 

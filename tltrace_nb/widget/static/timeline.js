@@ -333,12 +333,14 @@ function lanesOf(wire, rows) {
   const [cta, x, y, z] = ["cta", "block_x", "block_y", "block_z"].map(column);
   const [thread, sm, group, role] = ["thread", "sm", "group", "role"].map(column);
   const [name2, ctaCycles] = ["lane", "cta_cycles"].map(column);
+  const rank = wire.find("lane_rank");
   const offset = wire.find("lane_ns_offset");
   const rate = wire.find("lane_ns_rate");
   let row = 0;
   return Array.from(rows, (own, index2) => {
     const lane = {
       index: index2,
+      rank: rank ? rank[index2] : null,
       cta: cta[index2],
       block: [x[index2], y[index2], z[index2]],
       thread: thread[index2],
@@ -480,6 +482,7 @@ function factsOf(i, events, texts, ns) {
     );
   }
   if (events.isTruncated(i)) add2("state", "begun, never ended");
+  add2("rank", lane.rank === null ? "" : String(lane.rank));
   add2("CTA", `${lane.cta} (${lane.block.join(", ")})${lane.sm >= 0 ? ` · SM ${lane.sm}` : ""}`);
   add2("track", track.join(" · "));
   if (events.source(i)) add2("source", clean(events.source(i)));
@@ -1245,6 +1248,7 @@ var ROW = 18;
 var GAP = 4;
 var HEAD = 20;
 var UNDER = 7;
+var RANK = (lane) => lane.rank === null ? "" : `rank ${lane.rank}`;
 var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
 var CTA = (lane) => `CTA ${lane.cta}`;
 var THREAD = (lane) => {
@@ -1253,13 +1257,16 @@ var THREAD = (lane) => {
 };
 var LANE = (lane) => clean(lane.name, 40);
 var STEPS2 = [
+  { key: (lane) => lane.rank === null ? "" : `rank${lane.rank}`, words: RANK },
   { key: (lane) => `sm${lane.sm}`, words: SM },
   { key: (lane) => `cta${lane.cta}`, words: CTA },
   { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
   { key: (lane) => `lane${lane.name}`, words: LANE }
 ];
 function tree(lanes) {
-  const ordered = [...lanes].sort((a, b) => a.sm - b.sm || a.cta - b.cta || a.index - b.index);
+  const ordered = [...lanes].sort(
+    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
+  );
   return branches(ordered, 0, "", "", 0);
 }
 function branches(lanes, step2, key, label, depth) {
@@ -1271,6 +1278,7 @@ function branches(lanes, step2, key, label, depth) {
     else groups.set(own, [lane]);
   }
   return [...groups].flatMap(([own, members]) => {
+    if (!own) return branches(members, step2 + 1, key, label, depth);
     const path = key ? `${key}/${own}` : own;
     const words = [label, STEPS2[step2].words(members[0])].filter(Boolean).join(" · ");
     if (step2 === STEPS2.length - 1)
@@ -1651,7 +1659,9 @@ var Scene = class {
     this.raster = new Raster(events, this.levels);
     this.roots = tree(events.lanes);
     this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
-    const severalCtas = events.lanes.some((lane) => lane.cta !== events.lanes[0].cta);
+    const severalCtas = events.lanes.some(
+      (lane) => lane.cta !== events.lanes[0].cta || lane.rank !== events.lanes[0].rank
+    );
     const plain = {
       unit: header.ns && severalCtas ? "ns" : "cycles",
       span: null,
@@ -2012,7 +2022,7 @@ var Ghost = class {
   }
 };
 function keyOf(lane) {
-  return `${lane.cta}|${lane.thread}|${lane.name}`;
+  return `${lane.rank}|${lane.cta}|${lane.thread}|${lane.name}`;
 }
 
 // src/keys.ts

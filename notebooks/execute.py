@@ -1,0 +1,57 @@
+"""Execute notebooks in place, as they are committed: ``python notebooks/execute.py notebooks/01_first_trace.ipynb ...``
+
+In: notebooks, and nbclient. Out: the same with the outputs of a fresh run, without views of widgets, which show an
+error where no kernel runs; the still picture of each timeline stays. The exit code is 1 where a cell failed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+PATIENCE_S = 180
+
+
+def execute(notebook: Any, folder: Path) -> None:
+    """Run all cells of ``notebook`` in ``folder``. Raises ``CellExecutionError`` for the first that fails."""
+    client = NotebookClient(
+        notebook, timeout=PATIENCE_S, kernel_name="python3", resources={"metadata": {"path": folder}}
+    )
+    client.execute()
+
+
+def settled(notebook: Any) -> Any:
+    """``notebook`` without what only its run knows: views of widgets and their states, times, versions."""
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
+    return notebook
+
+
+def main() -> int:
+    """Execute the notebooks that are named."""
+    failed = 0
+    for path in map(Path, sys.argv[1:]):
+        notebook = nbformat.read(path, as_version=4)
+        try:
+            execute(notebook, path.parent)
+        except CellExecutionError as error:
+            failed = 1
+            print(f"{path}: {error}", file=sys.stderr)
+            continue
+        nbformat.write(settled(notebook), path)
+        print(f"{path}: {path.stat().st_size:,} bytes")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

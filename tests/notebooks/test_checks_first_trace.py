@@ -1,0 +1,93 @@
+"""What lesson 1 says to right answers and to typical wrong ones."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from checks import first_trace as checks
+from planned import GHZ, Span, Stay, planned
+
+from tltrace_nb import datasets
+
+TWELVE = planned([Span("double", 0, 400, cta, payload=cta) for cta in range(12)])
+ADD = datasets.load("h200/add")
+CYCLES = float(ADD.events.set_index("cta").loc[5, "duration"])
+CLOCK = float(ADD.ctas.set_index("cta").loc[5, "clock_ghz"])
+
+
+def steps(load=(0, 40), store=(400, 440), names=("load", "store"), payload=lambda cta: cta, ctas=4):
+    spans = [
+        Span(name, *times, cta=cta, payload=payload(cta))
+        for cta in range(ctas)
+        for name, times in zip(names, (load, store), strict=False)
+    ]
+    return planned(spans, [Stay(cta, 0, 500 // GHZ) for cta in range(ctas)])
+
+
+@pytest.mark.parametrize("answer", [12, 12.0, np.int64(12), "12", pd.Series([12])])
+def test_the_number_of_ctas_is_taken_in_any_form(answer) -> None:
+    assert checks.number_of_ctas(answer, TWELVE).right
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [(11, "round"), (11.7, "in part"), (256, "threads"), (3000, "threads, or numbers"), (5, "chunks"), ("?", "chunks")],
+)
+def test_a_wrong_number_of_ctas_is_told_what_it_counts(answer, why) -> None:
+    verdict = checks.number_of_ctas(answer, TWELVE)
+    assert verdict.state == "wrong"
+    assert why in verdict.why
+
+
+@pytest.mark.parametrize("answer", [CYCLES / CLOCK, round(CYCLES / CLOCK), np.float32(CYCLES / CLOCK)])
+def test_nanoseconds_are_cycles_over_the_clock_rate(answer) -> None:
+    assert checks.nanoseconds_of_cta_5(answer, ADD).right
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (CYCLES, "those are cycles"),
+        (CYCLES * CLOCK, "multiply or divide"),
+        (CYCLES / CLOCK / 1000, "microseconds"),
+        (7.0, "in which cta is 5"),
+        ("long", "no number"),
+    ],
+)
+def test_other_units_are_told_apart(answer, why) -> None:
+    verdict = checks.nanoseconds_of_cta_5(answer, ADD)
+    assert verdict.state == "wrong"
+    assert why in verdict.why
+
+
+def test_the_range_of_another_cta_is_recognised() -> None:
+    trace = planned([Span("double", 0, 400 + 100 * cta, cta) for cta in range(8)])
+    assert checks.nanoseconds_of_cta_5(900 / GHZ, trace).right
+    assert "another CTA" in checks.nanoseconds_of_cta_5(600 / GHZ, trace).why
+
+
+def test_a_range_around_the_load_and_one_around_the_store_are_right() -> None:
+    assert checks.load_and_store(steps()).right
+
+
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [
+        (steps(names=("load",)), 'no range named "store"'),
+        (steps(names=("read", "store")), 'no range named "load"'),
+        (steps(payload=lambda cta: None), "no payload"),
+        (steps(payload=lambda cta: 0), "number of its CTA"),
+        (steps(load=(0, 420)), "still open"),
+        (steps(load=(0, 395)), "inside of one"),
+        (steps(store=(41, 440)), "inside of one"),
+    ],
+)
+def test_markers_elsewhere_are_told_what_is_missing(trace, why) -> None:
+    verdict = checks.load_and_store(trace)
+    assert verdict.state == "wrong"
+    assert why in verdict.why
+
+
+def test_nothing_is_no_answer() -> None:
+    assert checks.number_of_ctas(None, TWELVE).state == "unanswered"
+    assert checks.nanoseconds_of_cta_5(None, ADD).state == "unanswered"
+    assert checks.load_and_store(None).state == "unanswered"

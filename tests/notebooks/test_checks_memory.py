@@ -1,0 +1,72 @@
+"""What lesson 4 says to right answers and to typical wrong ones."""
+
+import numpy as np
+import pytest
+from checks import memory as checks
+from planned import Span, planned
+
+
+def transpose(read, write, name="write"):
+    return planned([Span("read", 0, read), Span(name, read + 50, read + 50 + write)])
+
+
+CONFLICTS, PADDED = transpose(440, 1080), transpose(440, 120)
+
+
+@pytest.mark.parametrize(
+    ("stride", "item_bytes", "sectors"), [(1, 4, 4), (4, 2, 8), (8, 4, 32), (3, 4, 12), (1, 2, 2), (64, 4, 32)]
+)
+def test_sectors_follow_from_stride_and_size(stride, item_bytes, sectors) -> None:
+    for answer in (sectors, float(sectors), np.int64(sectors)):
+        assert checks.sectors_of_a_warp(answer, stride, item_bytes).right
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [(16, "of 4 bytes"), (2, "neighbours"), (32, "for every thread"), (256, "those are bytes"), (7, "how many bytes")],
+)
+def test_other_numbers_of_sectors_are_told_apart(answer, why) -> None:
+    verdict = checks.sectors_of_a_warp(answer, stride=4, item_bytes=2)
+    assert verdict.state == "wrong"
+    assert why in verdict.why
+
+
+@pytest.mark.parametrize(("width", "turns"), [(32, 32), (33, 1), (34, 2), (36, 4), (48, 16)])
+def test_turns_follow_from_the_width_of_a_row(width, turns) -> None:
+    assert checks.turns_of_the_busiest_bank(turns, width).right
+    assert checks.turns_of_the_busiest_bank(np.int64(turns), width).right
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"), [(16, "how many banks"), (1, "rows of 33"), (32, "without padding"), (5, "modulo 32")]
+)
+def test_other_numbers_of_turns_are_told_apart(answer, why) -> None:
+    verdict = checks.turns_of_the_busiest_bank(answer, width=34)
+    assert verdict.state == "wrong"
+    assert why in verdict.why
+
+
+def test_a_write_as_fast_as_with_padding_is_right() -> None:
+    assert checks.swizzle(transpose(450, 130), True, CONFLICTS, PADDED).right
+
+
+@pytest.mark.parametrize(
+    ("trace", "correct", "why"),
+    [
+        (transpose(440, 120), False, "no longer the transpose"),
+        (transpose(440, 800), True, "still meet"),
+        (transpose(1400, 120), True, "rotate by the row"),
+        (transpose(440, 120, name="out"), True, "keep the range"),
+    ],
+)
+def test_other_swizzles_are_told_what_is_wrong(trace, correct, why) -> None:
+    verdict = checks.swizzle(trace, correct, CONFLICTS, PADDED)
+    assert verdict.state == "wrong"
+    assert why in verdict.why
+
+
+def test_nothing_is_no_answer() -> None:
+    assert checks.sectors_of_a_warp(None, 4, 2).state == "unanswered"
+    assert checks.turns_of_the_busiest_bank(None, 34).state == "unanswered"
+    assert checks.swizzle(None, True, CONFLICTS, PADDED).state == "unanswered"
+    assert checks.swizzle(CONFLICTS, True, CONFLICTS, PADDED).state == "unanswered"
