@@ -91,7 +91,7 @@ def test_faster_is_said_too() -> None:
 def test_a_trace_equals_itself() -> None:
     frame = compare(pair(100, 102), pair(100, 102))
     assert not frame["changed"].any()
-    assert frame.attrs["verdict"].startswith("no change beyond the noise in 2 rows")
+    assert frame.attrs["verdict"].startswith("no range changed beyond the noise, in 2 rows")
 
 
 def test_one_run_each_says_what_its_noise_lacks() -> None:
@@ -194,3 +194,16 @@ def test_like_ranges_of_a_track_are_matched_in_order() -> None:
     frame = compare(planned(spans), planned(spans))
     assert frame["matched"].tolist() == [8]
     assert not any("compared as a whole" in note for note in frame.notes)
+
+
+def test_a_launch_that_changed_between_its_ranges_is_not_called_unchanged() -> None:
+    def waiting(cycles: int) -> Trace:
+        return planned(
+            [Span("a", 0, 100, cta) for cta in range(4)]
+            + [Span("b", 100 + cycles, 200 + cycles, cta) for cta in range(4)]
+        )
+
+    verdict = compare(waiting(0), waiting(1000)).attrs["verdict"]
+    assert verdict.startswith("no range changed")
+    assert "not in the ranges, but between them" in verdict
+    assert "between them" not in compare(waiting(0), waiting(2)).attrs["verdict"]

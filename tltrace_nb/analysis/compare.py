@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 By = Literal["name", "payload", "track"]
 
+OUTSIDE = 0.1
+"""Relative change of a launch that is spoken of although no range changed; its noise is not known."""
 CHANCE = 0.01
 """Of calling anything changed when nothing is, in one comparison."""
 NAMED = 3
@@ -68,7 +70,7 @@ def compare(a: Trace | Sequence[Trace], b: Trace | Sequence[Trace], *, by: By = 
     order = np.lexsort((-(found["ratio"] - 1).abs().fillna(0), ~found["changed"]))
     found = found.iloc[order].reset_index(drop=True)
     result = table("compare", columns.COMPARE, found, notes)
-    result.attrs["verdict"] = _verdict(result, least) + _spans(runs_a, runs_b)
+    result.attrs["verdict"] = _verdict(result, least) + _spans(runs_a, runs_b, bool(result["changed"].any()))
     return result
 
 
@@ -166,7 +168,7 @@ def _verdict(result: Table, least: float) -> str:
     if not compared:
         return "nothing to compare: the traces have no range of the same name"
     if changed.empty:
-        return f"no change beyond the noise in {compared:,} rows (changes below {least:.0%} do not count)"
+        return f"no range changed beyond the noise, in {compared:,} rows (changes below {least:.0%} do not count)"
     parts = []
     for word, rows in (("slower", changed[changed["ratio"] > 1]), ("faster", changed[changed["ratio"] < 1])):
         if len(rows):
@@ -192,14 +194,21 @@ def _label(row: Any) -> str:
     return label
 
 
-def _spans(runs_a: Sequence[Trace], runs_b: Sequence[Trace]) -> str:
-    """How long the launches took, in ns where the clocks are known, else the longest CTA's cycles."""
+def _spans(runs_a: Sequence[Trace], runs_b: Sequence[Trace], explained: bool) -> str:
+    """How long the launches took, in ns where the clocks are known, else the longest CTA's cycles.
+
+    Where that changed by ``OUTSIDE`` and no range did (``explained``), it says where to look.
+    """
     known = all(trace.ctas["clock_ghz"].notna().all() and len(trace.ctas) for trace in (*runs_a, *runs_b))
     if known:
         a, b = (np.mean([t.ctas["end_ns"].max() - t.ctas["start_ns"].min() for t in runs]) for runs in (runs_a, runs_b))
-        return f". The launch: {a / 1000:,.2f} → {b / 1000:,.2f} µs"
-    a, b = (np.mean([t.ctas["duration"].max() if len(t.ctas) else 0 for t in runs]) for runs in (runs_a, runs_b))
-    return f". The longest CTA: {a:,.0f} → {b:,.0f} cycles"
+        text = f". The launch: {a / 1000:,.2f} → {b / 1000:,.2f} µs"
+    else:
+        a, b = (np.mean([t.ctas["duration"].max() if len(t.ctas) else 0 for t in runs]) for runs in (runs_a, runs_b))
+        text = f". The longest CTA: {a:,.0f} → {b:,.0f} cycles"
+    if explained or not a > 0 or abs(b / a - 1) < OUTSIDE:
+        return text
+    return f"{text} ({b / a - 1:+.0%}): not in the ranges, but between them, in their number, or in how the CTAs ran"
 
 
 def figure(result: Table) -> go.Figure:

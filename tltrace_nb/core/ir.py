@@ -126,7 +126,7 @@ def shown_source(file: str, line: int) -> str:
     would change with every run, and the compiled kernel with it.
     """
     path = Path(file)
-    if path.parent.name.startswith("ipykernel_") or in_cells(file) != file:
+    if path.parent.name.startswith("ipykernel_") or in_cells(path.name) != path.name:
         return f"{CELL}:{line}"
     try:
         shown = path.relative_to(Path.cwd())
