@@ -133,6 +133,7 @@ def test_words_stand_in_place_of_the_events_until_there_are_some(tab: Tab) -> No
     words = tab.page.locator(".tlt-instead")
     assert words.inner_text() == "too large:\n2 kB more"
     assert not tab.stage.is_visible()
+    assert not tab.page.locator(".tlt-bar").is_visible()  # its title is that of the run before
     tab.do("() => { model.state.instead = ''; }")
     change(tab, AFTER)
     assert not tab.page.locator(".tlt-instead").is_visible()
