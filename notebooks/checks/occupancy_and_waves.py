@@ -1,16 +1,18 @@
-"""The exercises of lesson 7: the last wave of a grid, how many CTAs fit on an SM, how to cut work into CTAs."""
+"""What the exercises of lesson 7 answer: the last wave of a grid, how many CTAs fit on an SM, how to cut work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from checks import Verdict, right, unanswered, wrong
+from checks.numbers import number
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
 
+MOST_WARPS = 64
+"""That an SM of an H200 holds."""
 AS_FAST = 1.02
 """Times within two percent of the best count as the best."""
 
@@ -18,57 +20,60 @@ AS_FAST = 1.02
 def pair(answer: Any) -> tuple[int, int] | None:
     """The two whole numbers of an answer, ``None`` where it is none."""
     try:
-        first, second = answer
-        return (int(first), int(second)) if (first, second) == (int(first), int(second)) else None
+        first, second = map(number, answer)
     except (TypeError, ValueError):
         return None
+    if first is None or second is None or not first.is_integer() or not second.is_integer():
+        return None
+    return int(first), int(second)
 
 
 def last_wave(answer: Any, trace: Trace) -> Verdict:
-    """``answer``: (waves of the launch of ``trace``, places that its last one leaves empty)."""
+    """(waves of a launch, places that its last one leaves empty); ``trace``: of that launch."""
     if answer is None:
         return unanswered()
     given = pair(answer)
     if given is None:
         return wrong("give two numbers, such as (2, 0): the waves, and the places that stay empty in the last")
-    launch = trace.waves("launch").iloc[0]
-    places, ctas, waves = int(launch.places), int(launch.ctas), int(launch.waves)
-    if given[0] == ctas // places and given[0] != waves:
+    row = trace.waves("launch").iloc[0]
+    places, ctas, waves, sms = int(row.places), int(row.ctas), int(row.waves), int(row.sms)
+    empty = waves * places - ctas
+    if given == (waves, empty):
+        return right(f"{ctas} CTAs, {places} at a time: {waves} waves, and {empty} places empty in the last.")
+    if given[0] == ctas // places != waves:
         return wrong("those are the full waves; CTAs that are left over need one, too")
-    if given[0] == -(-ctas * places // int(launch.sms)) // places and given[0] != waves:
+    if given[0] == -(-ctas // sms) != waves:
         return wrong("an SM holds more than one CTA at once: count places, not SMs")
     if given[0] != waves:
         return wrong(f"the waves are not right: {ctas} CTAs, {places} at a time")
-    empty = waves * places - ctas
-    if given[1] == ctas % places and given[1] != empty:
+    if given[1] == ctas % places:
         return wrong("the waves are right; but so many places of the last wave are taken, not empty")
-    if given[1] != empty:
-        return wrong(f"the waves are right; the last one has {places} places, and what the full waves left takes some")
-    return right(f"{ctas} CTAs, {places} at a time: {waves} waves, and {empty} places empty in the last")
+    return wrong(f"the waves are right; of the {places} places of the last one, what the full waves left takes some")
 
 
 def fit(answer: Any, trace: Trace) -> Verdict:
-    """``answer``: how many CTAs of the kernel of ``trace`` an SM holds at once."""
+    """How many CTAs of a kernel an SM holds at once; ``trace``: of that kernel, on an H200 or its model."""
     if answer is None:
         return unanswered()
-    if isinstance(answer, bool) or not isinstance(answer, Real):
+    given = number(answer)
+    if given is None:
         return wrong("give one number")
-    answer = float(answer)
-    limit = int(trace.occupancy().limit_ctas.max())
-    warps = int(trace.occupancy().limit_warps.max()) // limit
-    if answer == limit:
-        return right(f"{limit} CTAs, {limit * warps} of the SM's warps")
-    if int(answer) == limit:
-        return wrong("a CTA is on an SM as a whole or not at all: round down")
-    if answer == 2048 // (32 * warps):
+    resident = trace.occupancy()
+    limit = int(resident.limit_ctas.max())
+    warps = int(resident.limit_warps.max()) // limit
+    if given == limit:
+        return right(f"{limit} CTAs, {limit * warps} of the {MOST_WARPS} warps that an SM can hold.")
+    if limit < given < limit + 1:
+        return wrong("a CTA is on an SM as a whole or not at all: which way must be rounded?")
+    if given == MOST_WARPS // warps:
         return wrong("so many fit by their threads; registers and shared memory are used up before")
-    if answer < limit:
+    if given < limit:
         return wrong("more fit: what is the stock of an SM, and did you halve what does not depend on the threads?")
     return wrong("so many do not fit: one of the resources is used up before. Divide each stock, and take the least")
 
 
 def cut(answer: Any, run: Callable[[], Mapping[tuple[int, int], Trace]]) -> Verdict:
-    """``answer``: the fastest of the cuts (CTAs, blocks of each), of which ``run`` gives a trace each."""
+    """The fastest of the cuts, (CTAs, blocks of each); ``run``: gives the trace of each."""
     if answer is None:
         return unanswered()
     given = pair(answer)
@@ -79,7 +84,7 @@ def cut(answer: Any, run: Callable[[], Mapping[tuple[int, int], Trace]]) -> Verd
     mine = launches[given]
     slower = f"{mine.duration_ns / best - 1:.0%} slower than the best"
     if mine.duration_ns <= AS_FAST * best:
-        return right(f"{mine.duration_ns:,.0f} ns; {int(mine.waves)} wave{'s' if mine.waves > 1 else ''}, no place empty")
+        return right(f"{mine.duration_ns:,.0f} ns: every place is taken once, to the end.")
     if mine.quantisation_loss > 0:
         return wrong(f"{slower}: its last wave leaves {mine.quantisation_loss:.0%} of all places empty")
-    return wrong(f"{slower}: it has no tail, but {int(mine.waves)} waves, and each CTA pays for its entry and its store")
+    return wrong(f"{slower}: no tail, but {int(mine.waves)} waves, and each CTA pays for its entry and its store")

@@ -1,4 +1,4 @@
-"""The exercises of lesson 6: threads and roles, slots that are enough, arrivals at an mbarrier."""
+"""What the exercises of lesson 6 answer: threads and roles, slots that are enough, arrivals at an mbarrier."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from checks import Verdict, right, unanswered, wrong
+from checks.numbers import number
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -15,12 +16,14 @@ SLACK_CYCLES = 24
 
 
 def launch(answer: Any, trace: Trace) -> Verdict:
-    """``answer``: (threads of the launch, thread that records ``mma``) of the kernel of ``trace``."""
+    """(threads of the launch, thread that records ``mma``); ``trace``: of a kernel that TileLang split."""
     if answer is None:
         return unanswered()
     try:
-        threads, thread = (int(value) for value in answer)
+        threads, thread = map(number, answer)
     except (TypeError, ValueError):
+        threads = thread = None
+    if threads is None or thread is None:
         return wrong("give two numbers, such as (256, 0): the threads of the launch, and the thread that records mma")
     launched = trace.table.launches[0].block[0]
     roles = trace.events.groupby("role", observed=True).thread.min()
@@ -28,10 +31,10 @@ def launch(answer: Any, trace: Trace) -> Verdict:
     authored = launched - abs(consumer - producer)
     if threads == authored:
         return wrong("those are the author's threads; the copies have threads of their own beside them")
-    if threads == 2 * authored:
+    if threads == 2 * authored != launched:
         return wrong(
-            "the producer does not grow with the consumer: how many threads does it take to issue a TMA copy, and "
-            "what is the least that TileLang adds? Look at the kernel of 128 threads"
+            "the producer does not grow with the consumer: how many threads does it take to issue a TMA copy, and how "
+            "many did TileLang add to the kernel of 128?"
         )
     if threads != launched:
         return wrong("the number of threads is not right: the author's, and the producer's beside them")
@@ -39,28 +42,28 @@ def launch(answer: Any, trace: Trace) -> Verdict:
         return wrong("the number of threads is right; but that thread copies. Who comes first in the launch?")
     if thread != consumer:
         return wrong("the number of threads is right; the consumer's first thread comes straight after the producer")
-    return right(f"{launched} threads: the producer's {launched - authored} from {producer}, the author's behind them")
+    return right(f"{launched} threads: the producer's {launched - authored} from {producer}, the author's behind them.")
 
 
 def enough_stages(answer: Any, sweep: Mapping[int, Trace]) -> Verdict:
-    """``answer``: the fewest stages of ``sweep`` (a trace each) with no more bubble than the best of them."""
+    """The fewest stages with no more bubble than the best; ``sweep``: a trace by number of stages."""
     if answer is None:
         return unanswered()
     bubbles = {
         stages: float(trace.pipeline("load", "mma", wait="wait full").bubble.mean()) for stages, trace in sweep.items()
     }
-    if isinstance(answer, bool) or answer not in bubbles:
+    given = number(answer)
+    if given not in bubbles:
         return wrong(f"give one of the numbers of stages that were run: {', '.join(map(str, bubbles))}")
-    stages, least = int(answer), min(bubbles.values())
-    enough = min(n for n, bubble in bubbles.items() if bubble <= least + SLACK_CYCLES)
-    if stages < enough:
+    enough = min(n for n, bubble in bubbles.items() if bubble <= min(bubbles.values()) + SLACK_CYCLES)
+    if given < enough:
         return wrong(
-            f"with {stages} a product still stands {bubbles[stages]:.0f} cycles before a slot that is not full, and "
+            f"with {given:.0f} a product still stands {bubbles[given]:.0f} cycles before a slot that is not full, and "
             "more stages take that away. Look at the row of the bubble"
         )
-    if stages > enough:
-        return wrong("the bubble is gone, but is it not gone with fewer stages, too? More of them only cost shared memory")
-    return right(f"with {stages} slots a copy has the time of {stages - 1} products to arrive, and that is enough")
+    if given > enough:
+        return wrong("the bubble is gone, but is it not gone with fewer stages, too? More only cost shared memory")
+    return right(f"with {enough} slots a copy has the time of {enough - 1} products to arrive, and that is enough.")
 
 
 def attempt(build: Callable[..., Any], stages: int, arrivals: Any, *inputs: Any) -> str | None:
@@ -78,24 +81,25 @@ def attempt(build: Callable[..., Any], stages: int, arrivals: Any, *inputs: Any)
 
 
 def arrivals(answer: Any, hung: Trace, run: Callable[[], str | None]) -> Verdict:
-    """``answer``: how many threads arrive at a phase of ``empty``, the consumer's in ``hung``; ``run`` tries it."""
+    """How many threads arrive at a phase of ``empty``; ``hung``: trace of the deadlock; ``run`` tries the answer."""
     if answer is None:
         return unanswered()
     launched = hung.table.launches[0].block[0]
-    groups = hung.events.groupby("group", observed=True).thread.min()
-    consumers = int(groups["producer"]) - int(groups["consumer"])
-    if isinstance(answer, bool) or not isinstance(answer, int | float) or answer != int(answer):
+    leads = hung.events.groupby("group", observed=True).thread.min()
+    consumers = int(leads["producer"]) - int(leads["consumer"])
+    given = number(answer)
+    if given is None or not given.is_integer():
         return wrong("give a whole number of threads")
-    if answer == consumers:
+    if given == consumers:
         failed = run()
-        return wrong(failed) if failed else right(f"each of the consumer's {consumers} threads arrives, and the kernel runs")
-    if answer == launched:
-        return wrong("those are all threads of the CTA, and with that it hung: the producer's threads never arrive there")
-    if answer == 1:
+        return wrong(failed) if failed else right(f"each of the consumer's {consumers} threads arrives, and it runs.")
+    if given == launched:
+        return wrong("those are all threads of the CTA, and with that it hung: the producer's never arrive there")
+    if given == 1:
         return wrong(
-            "the marker records one thread, but every thread of the branch executes the arrival. With too few, the phase "
-            "is over when the first of them arrives, while the others still multiply"
+            "the marker records one thread, but every thread of the branch executes the arrival. With too few, the "
+            "phase is over when the first of them arrives, while the others still multiply"
         )
-    if answer < consumers:
+    if given < consumers:
         return wrong("the phase would be over before all consumers have arrived: count threads, not warps or slots")
     return wrong("so many threads never pass that line: which branch is it in, and how many threads take it?")

@@ -1,4 +1,4 @@
-"""The exercises of lesson 10: the slowest operator, a marker of one's own, a kernel that reads its rows once."""
+"""What the exercises of lesson 10 answer: the slowest operator, a marker of one's own, a kernel that reads once."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ WORTH = 0.75
 
 
 def slowest(answer: Any, trace: Trace) -> Verdict:
-    """``answer``: the name with the most cycles among the ranges of ``trace`` that enclose no other."""
+    """The name with the most cycles among the ranges of ``trace`` that enclose no other."""
     if answer is None:
         return unanswered()
     ranges = trace.events[trace.events.kind == "range"]
-    totals = ranges.groupby("name", observed=True).duration.sum()
+    by_name = ranges.groupby("name", observed=True).duration
+    totals, means = by_name.sum(), by_name.mean()
     enclosing = set(ranges.name[ranges.index.isin(ranges.parent.dropna())])
-    leaves = totals[[name not in enclosing for name in totals.index]]
-    longest = ranges[~ranges.name.isin(enclosing)].groupby("name", observed=True).duration.mean()
+    leaves = [name for name in totals.index if name not in enclosing]
     if answer not in totals.index:
         return wrong(f"give one of the names, as a string: {', '.join(map(str, totals.index))}")
     if answer in enclosing:
-        return wrong("a loop as a whole encloses operators, whose cycles are counted in it: which of them takes the most?")
-    if answer == leaves.idxmax():
-        return right(f"{leaves.max() / leaves.sum():.0%} of all operators' cycles, in {(ranges.name == answer).sum()} executions")
-    if answer == longest.idxmax():
-        return wrong("the longest single execution, but how many of them are there? Look at total, not at mean")
+        return wrong("a loop encloses operators, whose cycles are counted in it: which of them takes the most?")
+    if answer == totals[leaves].idxmax():
+        share, count = totals[answer] / totals[leaves].sum(), int((ranges.name == answer).sum())
+        return right(f"{share:.0%} of all operators' cycles, in {count} executions.")
     if str(answer).startswith("copy"):
         return wrong("a copy into registers is over when it is asked for. Who waits until the values have come?")
+    if answer == means[leaves].idxmax():
+        return wrong("the longest single execution, but how many of them are there? Look at total, not at mean")
     return wrong("others take more: look at the column total")
 
 
 def scale_is_marked(trace: Trace) -> Verdict:
-    """``trace``: the kernel with a range ``scale``, its turn as payload, in each turn of the second loop."""
+    """``trace``: of a kernel with a range ``scale`` in each turn of a loop, as ``squares`` has one, turn as payload."""
     squares = trace.events.query("name == 'squares'")
     scale = trace.events.query("name == 'scale'")
     if scale.empty:
@@ -48,12 +49,12 @@ def scale_is_marked(trace: Trace) -> Verdict:
         return wrong("there is one range a CTA, around the whole loop; put it inside, around what each turn does")
     if scale.payload.isna().all():
         return wrong("the ranges are there, but carry no payload: which turn is which?")
-    turns, given = (set(map(tuple, each[["cta", "payload"]].to_numpy())) for each in (squares, scale))
+    turns, given = (set(zip(each.cta, each.payload, strict=True)) for each in (squares, scale))
     if given != turns:
         return wrong("the payload is not the number of the turn: it should go 0, 1, 2, … in every CTA")
     if (scale.duration <= squares.duration.min() / 2).all():
         return wrong("the ranges are very short: do they stand around the copies and the loop, or beside them?")
-    return right(f"{len(scale)} ranges, one for each turn of each CTA")
+    return right(f"{len(scale)} ranges, one for each turn of each CTA.")
 
 
 def faster(after: Trace | None, before: Trace) -> Verdict:
@@ -61,15 +62,15 @@ def faster(after: Trace | None, before: Trace) -> Verdict:
     if after is None:
         return unanswered("write the kernel, then after = run(once).")
     if not hasattr(after, "ctas"):
-        return wrong("give the trace, after = run(once)")
-    old, new = (float(trace.ctas.end_ns.max() - trace.ctas.start_ns.min()) for trace in (before, after))
-    names = {str(name) for name in after.events.name}
-    if after is before or (after.meta.source_hash and after.meta.source_hash == before.meta.source_hash):
+        return wrong("give the trace: after = run(once)")
+    if after is before:
         return wrong("that is the trace of the old kernel: after = run(once)")
-    if missing := {"squares", "scale"} - names:
+    missing = {"squares", "scale"} - {str(name) for name in after.events.name}
+    if missing:
         return wrong(f"it runs, but the range {' and '.join(sorted(missing))} is missing: how will you compare?")
     if (after.events.query("name == 'squares'").groupby("cta").size() > 1).any():
         return wrong("it still goes over the row in turns: one T.copy can load all columns")
+    old, new = (float(trace.ctas.end_ns.max() - trace.ctas.start_ns.min()) for trace in (before, after))
     if new > WORTH * old:
-        return wrong(f"{old:,.0f} → {new:,.0f} ns is not enough for one read instead of two: is X read in scale once more?")
-    return right(f"{old:,.0f} → {new:,.0f} ns, ×{old / new:.1f}: fewer reads, and all of them asked for at once")
+        return wrong(f"{old:,.0f} → {new:,.0f} ns is too little for one read instead of two: is X read again in scale?")
+    return right(f"{old:,.0f} → {new:,.0f} ns, ×{old / new:.1f}: fewer reads, and all of them asked for at once.")
