@@ -66,8 +66,8 @@ export const STYLE = `
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
 .tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
   background: linear-gradient(to right, #0072b2 50%, #e69f00 50%); }
-.tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; border-top: 1px solid var(--tlt-line);
-  max-height: 400px; overflow: auto; }
+.tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 400px; overflow: auto; }
+.tlt-speaks > :not(.tlt-instead) { display: none !important; }
 .tlt-ramp { width: 160px; height: 11px; border-radius: 2px; }
 .tlt-panel { display: flex; flex-wrap: wrap; gap: 8px 28px; padding: 8px 10px; border-top: 1px solid var(--tlt-line);
   max-height: 240px; overflow: auto; }

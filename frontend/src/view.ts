@@ -203,12 +203,11 @@ export class View {
     this.redraw();
   }
 
-  /** Show these words in place of the events; nothing but the events for the empty text. */
+  /** Show these words in place of everything else; for the empty text, everything else. */
   say(words: string): void {
     this.words.textContent = words;
     this.words.hidden = !words;
-    for (const part of [this.map, this.stage, this.legend.root, this.panel.root])
-      part.style.display = words ? "none" : "";
+    this.root.classList.toggle("tlt-speaks", Boolean(words));
   }
 
   private listen(signal: AbortSignal): void {

@@ -1,11 +1,12 @@
 """One timeline that goes from run to run: the picture, the ghost, the motion, the words in place of it, no leak."""
 
+import base64
 import gzip
 from typing import Any
 
 import pytest
 from fake_trace import FakeTrace, make_trace, span
-from timeline_tab import Tab, model_state
+from timeline_tab import Tab, _base64, model_state
 
 from tltrace_nb.widget.wire import encode
 
@@ -53,8 +54,6 @@ def render(tab: Tab, trace: FakeTrace) -> None:
 
 def change(tab: Tab, trace: FakeTrace) -> None:
     """What arrives when Python's end shows another run."""
-    import base64
-
     wire = encode(trace)
     tab.do(CHANGE, [wire.header, base64.b64encode(gzip.compress(wire.columns)).decode()])
     count = len(trace.events)
@@ -77,6 +76,20 @@ def test_another_run_takes_the_place_of_the_one_that_is_shown(tab: Tab) -> None:
     assert tab.page.locator(".tlt-legend").inner_text().split() == [
         "load", "1", "mma", "1", "store", "1", "previous", "run",
     ]  # fmt: skip
+
+
+def test_a_run_that_is_too_large_to_be_saved_is_asked_for(tab: Tab) -> None:
+    wire, after = encode(BEFORE), encode(AFTER)
+    state = model_state(wire, gzip.compress(wire.columns), instead="")
+    tab.do(
+        f"async () => {{ const answer = [{{ kind: 'columns' }}, [new DataView(bytes('{_base64(after)}').buffer)]];"
+        f" window.model = model_of({state}, answer);"
+        " await widget.render({ model, el: document.getElementById('home') }); }"
+    )
+    tab.page.locator(".tlt[data-drawn]").wait_for()
+    tab.do(CHANGE, [after.header, ""])
+    tab.page.wait_for_function("document.querySelector('.tlt-count').textContent === '3 events'")
+    assert tab.do("() => model.sent") == [{"kind": "columns"}]
 
 
 def test_the_run_before_is_pale_at_the_foot_of_its_lane(tab: Tab) -> None:
@@ -133,6 +146,7 @@ def test_words_stand_in_place_of_the_events_until_there_are_some(tab: Tab) -> No
     words = tab.page.locator(".tlt-instead")
     assert words.inner_text() == "too large:\n2 kB more"
     assert not tab.stage.is_visible()
+    assert not tab.page.locator(".tlt-bar").is_visible()  # its title is that of the run before
     tab.do("() => { model.state.instead = ''; }")
     change(tab, AFTER)
     assert not tab.page.locator(".tlt-instead").is_visible()
@@ -164,8 +178,6 @@ def test_a_hundred_runs_leave_one_view_and_as_many_listeners_as_one(tab: Tab) ->
 
 def test_of_two_runs_at_once_the_last_is_shown(tab: Tab) -> None:
     render(tab, BEFORE)
-    import base64
-
     for trace in (AFTER, BEFORE, make_trace([span("alone", 0, 10)])):
         wire = encode(trace)
         tab.do(CHANGE, [wire.header, base64.b64encode(gzip.compress(wire.columns)).decode()])

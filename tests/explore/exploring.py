@@ -41,6 +41,18 @@ def plain(N, block=64):
     return plain
 
 
+@tilelang.jit
+def eager(A, block: int = 64):
+    M, N = T.const("M N")
+    A: T.Tensor[[M, N], T.float16]
+    B = T.empty((M, N), "float16")
+    with T.Kernel(T.ceildiv(M, block), threads=64) as bx:
+        tile = T.alloc_shared((block, 64), "float16")
+        T.copy(A[bx * block, 0], tile)
+        T.copy(tile, B[bx * block, 0])
+    return B
+
+
 @trace.jit(out_idx=[-1])
 def gather(N, pages=4):
     """Its control flow depends on its inputs: a scalar, and how often a row is read."""

@@ -12,7 +12,7 @@ from typing import Any
 import ipywidgets
 import numpy as np
 import pytest
-from exploring import gather, move, open_shape, plain, scale, shown
+from exploring import eager, gather, move, open_shape, plain, scale, shown
 from ipywidgets.widgets.widget import _instances
 
 import tltrace_nb
@@ -109,12 +109,33 @@ def test_what_is_kept_is_bounded(opened: Any, monkeypatch: pytest.MonkeyPatch) -
     assert len(explorer._kept) == 1
 
 
+def test_where_nothing_runs_it_has_a_still_picture_and_says_what_it_shows(opened: Any) -> None:
+    explorer = opened(scale, N=512, block=[64, 128], gpu="classroom")
+    forms = explorer._repr_mimebundle_()
+    assert "<svg" in forms["text/html"]
+    assert forms["text/plain"].startswith("Explorer of scale, block=128, classroom: duration ")
+    assert "application/vnd.jupyter.widget-view+json" in forms
+
+
 # What it takes
 
 
 def test_a_plain_builder_gets_automatic_markers(opened: Any) -> None:
     explorer = opened(plain, N=256, block=[32, 64], gpu="classroom")
     assert any(name.startswith("copy") for name in explorer.trace.events["name"].unique())
+
+
+def test_a_builder_that_runs_at_once_takes_its_tensors_as_parameters(opened: Any) -> None:
+    explorer = opened(eager, A=np.zeros((256, 64), np.float16), block=[32, 64], gpu="classroom")
+    assert len(explorer.trace.ctas) == 4
+    move(explorer, block=32)
+    assert len(explorer.trace.ctas) == 8
+
+
+def test_nothing_is_printed(opened: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "_said_virtual", False)
+    opened(plain, N=256, block=[32, 64], gpu="classroom")
+    assert capsys.readouterr().out == ""
 
 
 def test_a_function_that_returns_traces(opened: Any) -> None:

@@ -70,6 +70,7 @@ def test_a_widget_is_used_as_it_is_and_left_open() -> None:
     found = made(stages=own)
     assert found.widgets["stages"] is own
     assert found.values == {"M": 512, "stages": 3}
+    found.observe(nothing)
     found.close(nothing)
     assert own.comm is not None
 
@@ -109,7 +110,9 @@ def test_a_widget_without_a_value_is_a_value_error() -> None:
 
 def test_closing_leaves_nothing_of_what_was_made() -> None:
     before = set(_instances)
-    made(stages=(1, 3), block=[32, 64], dtype=["float16", "bfloat16"], fast=True).close(nothing)
+    found = made(stages=(1, 3), block=[32, 64], dtype=["float16", "bfloat16"], fast=True)
+    found.observe(nothing)
+    found.close(nothing)
     assert set(_instances) == before
 
 

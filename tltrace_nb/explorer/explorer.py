@@ -23,7 +23,7 @@ from tltrace_nb.explorer.panel import Panel
 from tltrace_nb.explorer.strip import Strip
 from tltrace_nb.explorer.subjects import Inputs, Kernels, Subject, gpus, subject
 from tltrace_nb.explorer.worker import Check, Failed, Worker
-from tltrace_nb.widget.display import notebook_shell
+from tltrace_nb.widget.display import notebook_shell, still
 from tltrace_nb.widget.shown import note
 from tltrace_nb.widget.timeline import Timeline
 
@@ -187,7 +187,11 @@ class Explorer(ipywidgets.VBox):
         shell = notebook_shell()
         if shell is not None:
             note(self, shell)
-        return super()._repr_mimebundle_(**options)
+        return {**super()._repr_mimebundle_(**options), **still(self.timeline.shown), "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        told = self.timeline.instead or f"{self._asked.words}: {self.headline}"
+        return f"Explorer of {self._subject.name}, {told}"
 
     def _display_(self) -> Any:
         """The same in marimo, which shows anywidgets but no other widgets."""

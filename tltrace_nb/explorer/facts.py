@@ -35,7 +35,7 @@ _COMPILER = ("tilelang", "tvm", "tvm_ffi", "torch")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A run in numbers; NaN or ``None`` where the trace does not tell. Shares are of 1.
+    """A run in numbers; NaN, or 0 places and waves, where the trace does not tell. Shares are of 1.
 
     ``duration_ns``: first entry to last exit; ``cycles``: the longest CTA. ``places``: CTAs that the GPU holds at once.
     ``occupancy``: warps resident on average, of those that an SM can hold; ``most``: what this kernel allows.
@@ -62,16 +62,17 @@ def facts_of(trace: Trace) -> Facts:
     limits = [each.limit for each in launches(trace, gpu_of(trace.meta))[0] if each.limit is not None and each.exact]
     time = float(resident["duration_ns"].sum())
     held = resident["achieved"].astype("float64") * resident["duration_ns"]
+    clocked = ctas["clock_ghz"].notna().any()  # else the timer of the card was too coarse for this run
     most = max(limits, key=lambda each: each.fraction, default=None)
-    longest = by_launch.nlargest(1, "duration_ns")
+    longest = by_launch.sort_values("duration_ns").tail(1)  # none where no CTA's time is known
     return Facts(
-        duration_ns=float(ctas["end_ns"].max() - ctas["start_ns"].min()) if len(ctas) else math.nan,
+        duration_ns=float(ctas["end_ns"].max() - ctas["start_ns"].min()) if clocked else math.nan,
         cycles=int(ctas["duration"].max()) if len(ctas) else 0,
         ctas=len(ctas),
-        sms=int(longest["sms"].sum()),
+        sms=int(longest["sms"].sum()) or int(ctas["sm"].nunique()),
         places=int(longest["places"].sum()),
         waves=int(by_launch["waves"].sum()),
-        tail=float(longest["tail"].sum()),
+        tail=float(longest["tail"].sum()) if len(longest) else math.nan,
         occupancy=float(held.sum()) / time if time > 0 else math.nan,
         most=most.fraction if most else math.nan,
         limited_by=most.limited_by if most else "",
@@ -85,7 +86,7 @@ def headline(now: Facts, before: Facts | None) -> str:
     parts = [_duration(now, before)]
     for what, value, old in (
         ("occupancy", _share(now.occupancy), _share(before.occupancy) if before else ""),
-        ("waves", str(now.waves), str(before.waves) if before else ""),
+        ("waves", _known(now.waves), _known(before.waves) if before else ""),
         ("CTAs", f"{now.ctas:,}", f"{before.ctas:,}" if before else ""),
     ):
         parts.append(f"{what} {value}" if old in ("", value) else f"{what} {old} → {value}")
@@ -109,8 +110,8 @@ def table_html(facts: Facts) -> str:
     rows = [
         ("duration", _time(facts.duration_ns)),
         ("CTAs", f"{facts.ctas:,} on {count(facts.sms, 'SM')}"),
-        ("places", f"{facts.places:,} at once"),
-        ("waves", f"{facts.waves}"),
+        ("places", f"{_known(facts.places)} at once"),
+        ("waves", _known(facts.waves)),
         ("tail", f"{_share(facts.tail)} of the launch"),
         ("occupancy", f"{_share(facts.occupancy)} on average"),
         ("at most", f"{_share(facts.most)}" + (f", by {facts.limited_by}" if facts.limited_by else "")),
@@ -172,6 +173,10 @@ def _time(ns: float) -> str:
     if math.isnan(ns):
         return NONE
     return f"{ns / 1000:,.1f} µs" if ns >= 1000 else f"{ns:,.0f} ns"
+
+
+def _known(value: int) -> str:
+    return f"{value:,}" if value else NONE
 
 
 def _share(value: float) -> str:

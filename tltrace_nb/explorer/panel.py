@@ -35,8 +35,11 @@ export default {
 """
 _CSS = """
 .tlt-x { font: 12px/1.45 system-ui, -apple-system, "Segoe UI", sans-serif; font-variant-numeric: tabular-nums;
-  color: inherit; padding: 2px 4px; }
-.tlt-x-busy { opacity: 0.45; transition: opacity 0.2s 0.3s; }
+  color: inherit; padding: 2px 4px; position: relative; min-height: 1.5em; }
+.tlt-x-busy > * { opacity: 0.45 !important; transition: opacity 0.2s 0.3s; }
+.tlt-x-busy::after { content: "running …"; position: absolute; right: 4px; top: 2px; visibility: hidden;
+  animation: tlt-x-late 0s 0.4s forwards; }
+@keyframes tlt-x-late { to { visibility: visible; } }
 .tlt-x p { margin: 0; opacity: 0.75; }
 .tlt-x p.tlt-x-line { opacity: 1; font-size: 13px; font-weight: 600; }
 .tlt-x-facts { display: flex; flex-wrap: wrap; gap: 6px 40px; }
@@ -57,7 +60,7 @@ _CSS = """
 
 
 class Panel(anywidget.AnyWidget):
-    """Shows ``html``; pale, after a moment, while ``busy``."""
+    """Shows ``html``; while ``busy``, after a moment, pale and with a word of it."""
 
     _esm = _ESM
     _css = _CSS

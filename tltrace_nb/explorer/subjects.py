@@ -54,7 +54,7 @@ class Kernels:
 
     @property
     def signature(self) -> inspect.Signature:
-        return inspect.signature(self.builder)
+        return inspect.signature(self.builder.__wrapped__)  # the builder itself would ask the switch for a device
 
     def run(self, values: Mapping[str, Any], gpu: str | Gpu, check: Check) -> Trace:
         func, how, tensors = self.builder.marked(**values)

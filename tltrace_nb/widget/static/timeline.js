@@ -3288,8 +3288,8 @@ var STYLE = `
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
 .tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
   background: linear-gradient(to right, #0072b2 50%, #e69f00 50%); }
-.tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; border-top: 1px solid var(--tlt-line);
-  max-height: 400px; overflow: auto; }
+.tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 400px; overflow: auto; }
+.tlt-speaks > :not(.tlt-instead) { display: none !important; }
 .tlt-ramp { width: 160px; height: 11px; border-radius: 2px; }
 .tlt-panel { display: flex; flex-wrap: wrap; gap: 8px 28px; padding: 8px 10px; border-top: 1px solid var(--tlt-line);
   max-height: 240px; overflow: auto; }
@@ -3617,12 +3617,11 @@ var View = class {
     this.moving = null;
     this.redraw();
   }
-  /** Show these words in place of the events; nothing but the events for the empty text. */
+  /** Show these words in place of everything else; for the empty text, everything else. */
   say(words) {
     this.words.textContent = words;
     this.words.hidden = !words;
-    for (const part of [this.map, this.stage, this.legend.root, this.panel.root])
-      part.style.display = words ? "none" : "";
+    this.root.classList.toggle("tlt-speaks", Boolean(words));
   }
   listen(signal) {
     const { scene, stage } = this;
