@@ -2,11 +2,11 @@
 
     python benchmarks/explore.py [--moves N] [--json FILE]
 
-The kernel and the sizes are those of ``docs/how-to/explore.md``, at 512³. Controls move at random, one at a time; an answer is
-the build for the new parameters, the virtual run, its analyses and what is sent to the browser. The least that a move
-takes is the pause after which a slider counts as still. Going back to a run that is kept, and combinations that do not
-run, count by themselves. Seconds are those of the clock, to which other work on the machine adds, and those of this
-process on the processor, which are what a move costs.
+The kernel and the sizes are those of ``docs/how-to/explore.md``, at 512³. Controls move at random, one at a time; an
+answer is the build for the new parameters, the virtual run, its analyses and what is sent to the browser. The least
+that a move takes is the pause after which a slider counts as still. Going back to a run that is kept, and combinations
+that do not run, count by themselves. Seconds are those of the clock, to which other work on the machine adds, and
+those of this process on the processor, which are what a move costs.
 """
 
 from __future__ import annotations

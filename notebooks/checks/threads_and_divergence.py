@@ -35,22 +35,28 @@ def smallest_without_divergence(answer: Any, runs: Mapping[int, Trace]) -> Verdi
 
 
 def sum_of_the_arms(answer: Any, trace: Trace) -> Verdict:
-    """How long the ``if`` takes when the second arm shrinks to a quarter; ``trace``: with arms of the same length."""
+    """How long the ``if`` takes when the second arm multiplies a quarter as often.
+
+    ``trace``: of a diverged warp whose arms multiply equally often; what one takes more than the other is no work.
+    """
     if answer is None:
         return unanswered()
     given = number(answer)
     median = trace.events.groupby("name", observed=True)["duration"].median()
-    truth = median["if"] - 0.75 * median["second"]
+    work = min(median["first"], median["second"])
+    truth = median["if"] - 0.75 * work
     if given is None:
         return wrong("that is no number of cycles.")
     if near(given, truth, 0.1):
-        return right(f"{truth:.0f} cycles: all of the first arm, a quarter of the second, and what is around them.")
+        return right(f"about {truth:.0f} cycles: three quarters of one arm less than before.")
     if near(given, median["if"], 0.05):
         return wrong("that is the range as it is now: something became shorter.")
-    if near(given, median["first"], 0.1):
-        return wrong("that would be the longer arm alone. Do the other threads of the warp have to wait for the rest?")
-    if near(given, median["if"] * 0.4 / 0.8 * 0.5, 0.1) or near(given, 0.25 * median["second"], 0.1):
-        return wrong("only the second arm becomes shorter; the warp still goes through all of the first.")
+    if near(given, median["if"] - 0.75 * max(median["first"], median["second"]), 0.05):
+        return wrong("both arms multiply equally often, but one range is longer: does its wait become shorter, too?")
+    if near(given, median["if"] - work, 0.05):
+        return wrong("the second arm becomes shorter, but it does not go away.")
+    if any(near(given, median[name], 0.05) for name in ("first", "second")):
+        return wrong("that would be one arm alone. Do its threads have to wait for the others of their warp?")
     return wrong("a warp that diverges goes through one arm after the other: what is the sum?")
 
 

@@ -5,6 +5,8 @@ import pytest
 from checks import threads_and_divergence as checks
 from planned import Span, planned
 
+from tltrace_nb import datasets
+
 
 def branch(every, first=300, second=300, warps=4):
     """An ``if`` as warps take it: the arms of one warp follow each other."""
@@ -22,7 +24,8 @@ def branch(every, first=300, second=300, warps=4):
 
 
 RUNS = {every: branch(every) for every in (1, 2, 16, 32, 64)}
-DIVERGED = branch(1)
+DIVERGED = branch(1, first=250, second=480)
+CARD = datasets.load("h200/branch_by_lane")
 
 
 @pytest.mark.parametrize("answer", [32, 32.0, np.int64(32)])
@@ -39,17 +42,25 @@ def test_other_boundaries_are_told_why_not(answer, why) -> None:
     assert why in verdict.why
 
 
-@pytest.mark.parametrize("answer", [415, 415.0, np.float64(430), 400])
-def test_arms_of_a_diverged_warp_add_up(answer) -> None:
+@pytest.mark.parametrize("answer", [582.5, 580, np.float64(600), "582"])
+def test_three_quarters_of_one_arm_less_are_right(answer) -> None:
     assert checks.sum_of_the_arms(answer, DIVERGED).right
+
+
+def test_the_recorded_arms_differ_by_a_wait_that_stays() -> None:
+    median = CARD.events.groupby("name", observed=True)["duration"].median()
+    assert checks.sum_of_the_arms(median["if"] - 0.75 * median["first"], CARD).right
+    assert "wait" in checks.sum_of_the_arms(median["if"] - 0.75 * median["second"], CARD).why
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (640, "as it is now"),
-        (300, "longer arm alone"),
-        (160, "all of the first"),
+        (770, "as it is now"),
+        (410, "does its wait become shorter"),
+        (520, "does not go away"),
+        (480, "one arm alone"),
+        (250, "one arm alone"),
         (5000, "the sum"),
         ("x", "no number"),
     ],

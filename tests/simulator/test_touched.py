@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tilelang.language as T
 
-from tltrace_nb import trace
+from tltrace_nb import datasets, trace
 
 THREADS = 128
 
@@ -88,10 +88,24 @@ def cycles(kernel, size, name="read"):
 
 
 def test_strided_reads_take_longer_until_every_thread_has_a_sector_of_its_own() -> None:
-    took = {stride: cycles(reads(stride), THREADS * 8 * stride) for stride in (1, 2, 4, 8, 16)}
+    took = {stride: cycles(reads(stride), THREADS * 8 * stride) for stride in (1, 2, 4, 8, 16, 32)}
     more = {stride: took[stride] - took[1] for stride in took}
     assert more[2] == THREADS * 8 * 4 / 64  # as many bytes again, at 64 a cycle
     assert (more[4], more[8], more[16]) == (3 * more[2], 7 * more[2], 7 * more[2])
+    assert more[32] > 10 * more[2]  # a line for each, to look up
+
+
+def test_the_longest_of_strided_reads_takes_as_long_as_on_a_card() -> None:
+    card = datasets.load("h200/strides").events.set_index("payload")["duration"]
+    assert cycles(reads(32), THREADS * 8 * 32) == pytest.approx(card[32], rel=0.05)
+    assert cycles(reads(1), THREADS * 8) == pytest.approx(card[1], rel=0.15)
+
+
+def test_bank_conflicts_cost_what_they_cost_on_a_card() -> None:
+    with_conflicts, without = (datasets.load(f"h200/{name}").events for name in ("transpose", "transpose_padded"))
+    card = [e.loc[e["name"] == "write", "duration"].median() for e in (with_conflicts, without)]
+    here = [cycles(column(width), THREADS) for width in (32, 33)]
+    assert here[0] - here[1] == pytest.approx(card[0] - card[1], rel=0.05)
 
 
 def test_a_sector_that_a_thread_comes_back_to_is_fetched_once() -> None:

@@ -338,7 +338,7 @@ class Writer:
         if scope == "global":
             if indices is not None and self.in_hand(buffer, way, list(indices)):
                 return
-            sectors = self.touched.sectors(buffer, list(indices), self.item_bytes(buffer)) if indices else None
+            sectors = self.touched.sectors(buffer, way, list(indices), self.item_bytes(buffer)) if indices else None
             moved, scattered = sectors or (self.item_bytes(buffer), False)
             self.tally.add(Unit.GLOBAL, moved, "scatter" if scattered and way == "store" else way)
         elif scope.startswith("shared"):

@@ -21,6 +21,9 @@ from tltrace_nb.simulator.memory import Array
 
 BANKS, BANK_BYTES = 32, 4
 """Banks of shared memory, and what each serves in a cycle (guide, "Shared Memory")."""
+LINE_LEAST = 48
+"""Bytes that pass while the cache looks up one line for a load (calibrated: the last read of the trace ``strides``, of
+1,024 lines, takes 1,137 cycles, latency included)."""
 _TURNS = 16
 """Turns of a loop that are looked at."""
 
@@ -42,17 +45,18 @@ class Touched:
         finally:
             self._loops.pop()
 
-    def sectors(self, buffer: Any, indices: list[Expr], item_bytes: float) -> tuple[float, bool] | None:
+    def sectors(self, buffer: Any, way: str, indices: list[Expr], item_bytes: float) -> tuple[float, bool] | None:
         """Bytes of the sectors of global memory, and whether less than half of each line touched is used.
 
-        ``None`` where the place depends on more than indices. Never less than the element: a warp whose threads load
-        the same one takes a turn, too (as calibrated).
+        ``None`` where the place depends on more than indices. A "load" of a line takes its time whatever is used of it.
+        Never less than the element: a warp whose threads load the same one takes a turn, too (as calibrated).
         """
         places = self._places(buffer, indices, item_bytes, _TURNS)
         if places is None:
             return None
         sectors, lines = (sum(len(np.unique(w)) for w in places // size) * size for size in (SECTOR_BYTES, LINE_BYTES))
-        return max(item_bytes, sectors / places.size), places.size * item_bytes < lines / 2
+        moved = max(sectors, lines / LINE_BYTES * LINE_LEAST) if way == "load" else sectors
+        return max(item_bytes, moved / places.size), places.size * item_bytes < lines / 2
 
     def words(self, buffer: Any, indices: list[Expr], item_bytes: float) -> float | None:
         """Bytes that the banks of shared memory could have moved meanwhile: more, where threads ask one for several.
