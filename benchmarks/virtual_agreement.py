@@ -19,13 +19,14 @@ import torch
 
 from tltrace_nb import demo, load
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.datasets import FOLDER
 from tltrace_nb.simulator.run import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 from kernels import BY_NAME, record  # noqa: E402
 
-FOLDERS = (demo.RECORDED, ROOT / "tests" / "recorded")
+FOLDERS = (FOLDER / "h200", ROOT / "tests" / "recorded")
 LONGEST = 3
 """How many of a kernel's ranges have their order compared."""
 TIED = 0.1

@@ -63,6 +63,11 @@ def test_run_dumps_what_a_failing_script_traced(script: Path, capsys: pytest.Cap
     assert len(load("out/double.tltrace")) > 0
 
 
+def test_run_says_how_a_kernel_without_markers_gets_some(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--device", "virtual", str(script)]) == 0
+    assert "\nno markers in this kernel: write trace.range" in capsys.readouterr().out
+
+
 def test_run_says_when_nothing_was_traced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "empty.py"
     path.write_text("print(1)")

@@ -53,6 +53,11 @@ def test_a_trace_is_chosen_by_name(recorded: Path, tmp_path: Path, capsys: pytes
     assert "... 8 more" in capsys.readouterr().out
 
 
+def test_recorded_traces_have_the_names_that_datasets_gives_them(tmp_path: Path) -> None:
+    assert demo.main(["--output", str(tmp_path), "--trace", "h200/attention"]) == 0
+    assert (tmp_path / "attention.html").exists()
+
+
 def test_an_unknown_name_lists_the_right_ones(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--trace", "none"], recorded) == 2
     assert "for --trace NAME: a_newer, older." in capsys.readouterr().err

@@ -175,6 +175,7 @@ def _run(given: argparse.Namespace) -> None:
     """What the script captured is dumped, also when it fails."""
     from tltrace_nb.core.api import trace
     from tltrace_nb.core.intercept import plain_builders
+    from tltrace_nb.core.summary import UNMARKED
 
     if not given.script.is_file():
         raise TraceError(f"{given.script}: there is no such script")
@@ -189,6 +190,8 @@ def _run(given: argparse.Namespace) -> None:
                 captured += [each for each in trace.history if all(each is not other for other in before)]
                 for each in captured:
                     print(f"wrote {trace.dump(each, None, stem=given.script.stem)}.html and .tltrace")
+                    if not each.table.sites and not each.meta.note:
+                        print(UNMARKED)
     except ValueError as error:  # of the switch: those of the script have been told
         raise TraceError(str(error)) from None
     if not captured:

@@ -19,12 +19,11 @@ from tltrace_nb.datasets import FOLDER
 ROWS = 12
 """Events that the table shows."""
 COLUMNS = ["name", "role", "cta", "sm", "thread", "start", "duration", "payload"]
-RECORDED = FOLDER / "h200"
 SIZE = 1024
 VIRTUAL_SIZE = 512
 
 
-def main(arguments: Sequence[str] | None = None, recorded: Path = RECORDED) -> int:
+def main(arguments: Sequence[str] | None = None, recorded: Path = FOLDER) -> int:
     """Run the demo and return its exit code: 0, and 2 when ``--trace`` names no recorded trace."""
     parser = argparse.ArgumentParser(
         prog="python -m tltrace_nb.demo", description="Trace a GEMM and draw its timeline."
@@ -96,7 +95,7 @@ def show_recorded(folder: Path, output: Path, wanted: str) -> int:
     if wanted not in found:
         print(f"There is no recorded trace {wanted!r}. {others(found)}", file=sys.stderr)
         return 2
-    report(found[wanted], wanted, output)
+    report(found[wanted], Path(wanted).name, output)
     return 0
 
 
@@ -106,11 +105,11 @@ def others(found: dict[str, Trace]) -> str:
 
 
 def recorded_traces(folder: Path) -> dict[str, Trace]:
-    """The readable traces of a folder by name; an unreadable one is reported."""
+    """The readable traces of a folder by the name that ``datasets.load`` takes; an unreadable one is reported."""
     found: dict[str, Trace] = {}
-    for path in sorted(folder.glob("*.tltrace")):
+    for path in sorted(folder.rglob("*.tltrace")):
         try:
-            found[path.stem] = load(path)
+            found[path.relative_to(folder).with_suffix("").as_posix()] = load(path)
         except TraceFileError as error:
             print(f"Skipped: {error}", file=sys.stderr)
     return found

@@ -217,6 +217,10 @@ class TraceMagics(Magics):
             print(f"[tltrace] {_where(captured, request)}")
         if last.meta.note:
             print(f"[tltrace] {last.meta.note}")
+        elif not last.table.sites:
+            from tltrace_nb.core.summary import UNMARKED  # and pandas, which loading the magics does not need
+
+            print(f"[tltrace] {UNMARKED}")
         if request.stem is not None:
             print(f"[tltrace] wrote {trace.dump(last, None, stem=request.stem)}.html and .tltrace")
         if request.show:
@@ -238,8 +242,9 @@ class TraceMagics(Magics):
         here = {name: value for name, value in kernels.items() if self.shell.user_ns.get(name) is value}
         if not here:
             return (
-                "no kernel that @trace.jit built in this cell ran. A kernel that was built before tracing was on stays "
-                "untraced: build it in this cell. One with trace.finalize needs trace.run(kernel, inputs, stem=...)."
+                "no kernel that @trace.jit built in this cell ran. A kernel is traced when it is called: "
+                "builder(sizes)(tensors). One that was built before tracing was on stays untraced: build it in this "
+                "cell. One with trace.finalize needs trace.run(kernel, inputs, stem=...)."
             )
         from tilelang.jit import JITImpl
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Span, Stay, planned
+from recordings import RECORDED
 
 from tltrace_nb import compare, load
 from tltrace_nb.analysis.table import Table
 from tltrace_nb.core.trace import Trace, TraceMeta
-from tltrace_nb.demo import RECORDED
 
 ANALYSES: dict[str, Callable[[Trace], Table]] = {
     "summary": Trace.summary,

@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 from planned import Span, planned
+from recordings import RECORDED
 
 from tltrace_nb import compare, load
 from tltrace_nb.analysis import columns
 from tltrace_nb.core import slots as layout
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.demo import RECORDED
 
 NAMES, CTAS, TURNS, RUNS = 20, 8, 8, 5
 NAMED = [f"range {i}" for i in range(NAMES)]

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Span, planned
+from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
 from tltrace_nb.core.tracefile import TraceMeta
-from tltrace_nb.demo import RECORDED
 
 COST = 24
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Span, planned
+from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.demo import RECORDED
 
 NAMES = ("a", "b", "c")
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels.gemm import pipelined
 from planned import Span, planned
+from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.demo import RECORDED
 from tltrace_nb.simulator.run import simulate
 
 

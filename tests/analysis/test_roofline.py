@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from kernels.gemm import pipelined
 from planned import GHZ, Span, Stay, planned
+from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
 from tltrace_nb.core.trace import Trace, TraceMeta
-from tltrace_nb.demo import RECORDED
 from tltrace_nb.simulator.machine import preset
 from tltrace_nb.simulator.run import simulate
 

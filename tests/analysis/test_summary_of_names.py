@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Span, Stay, planned
+from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
-from tltrace_nb.demo import RECORDED
 
 
 @st.composite

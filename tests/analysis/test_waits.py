@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from planned import Span, planned
+from recordings import RECORDED
 from test_critical_path import SCHEDULES, Schedule
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
-from tltrace_nb.demo import RECORDED
 
 
 def blocked(schedule: Schedule) -> dict[tuple[str, int], tuple[int, set[str]]]:

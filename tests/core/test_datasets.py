@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from kernels import BY_NAME, record
+from recordings import RECORDED
 
 from tltrace_nb import datasets, load
 from tltrace_nb.core import numbering
 from tltrace_nb.core.lowering import source_hash
 from tltrace_nb.core.trace import Trace, TraceFileError, TraceMeta
-from tltrace_nb.demo import RECORDED
 
 FILES = sorted(RECORDED.glob("*.tltrace"))
 ORIGIN = ("kernel", "gpu", "driver", "cuda", "source", "source_hash", "command", "captured")

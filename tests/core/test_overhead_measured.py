@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from recordings import RECORDED
 
 from tltrace_nb import load, trace
 from tltrace_nb.core.errors import NotTracedError
 from tltrace_nb.core.overhead import summed
-from tltrace_nb.demo import RECORDED
 
 
 def found(untraced: float, traced: float, again: float):

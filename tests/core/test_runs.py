@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recordings import RECORDED
 
 from tltrace_nb import Instant, Slice, load, trace
 from tltrace_nb.core.errors import NotTracedError, SlotsError
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.demo import RECORDED
 
 
 class Compiled:

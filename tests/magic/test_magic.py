@@ -24,6 +24,7 @@ from tltrace_nb.core.sites import Keep
 from tltrace_nb.magic import TraceMagics, cta_ids, parse, since
 
 TABLE = table(*span(0, "copy"))
+UNMARKED = table()
 
 
 def capture(payload: int = 0) -> Trace:
@@ -297,6 +298,22 @@ def test_since_counts_a_trace_that_is_captured_again() -> None:
     before = trace.history
     trace.captured(made)
     assert since(before) == [made]
+
+
+@pytest.mark.parametrize("head", ["", "%%tltrace\n"])
+def test_a_refusal_is_drawn_with_the_lines_of_the_author_only(shell: InteractiveShell, head: str) -> None:
+    ran = Ran(shell, f"{head}from tltrace_nb import datasets\ndatasets.load('none')")
+    assert "----> " in ran.out
+    assert "datasets.load('none')" in ran.out
+    assert "TraceFileError: there is no recorded trace 'none'" in ran.out
+    assert "__init__.py" not in ran.out
+    assert "run_cell_magic" not in ran.out
+
+
+def test_a_kernel_without_markers_is_told_how_to_get_some(shell: InteractiveShell) -> None:
+    shell.user_ns["unmarked"] = lambda: trace.captured(Trace(build(UNMARKED, []), UNMARKED))
+    ran = Ran(shell, "%%tltrace\nunmarked()")
+    assert ran.out.startswith("[tltrace] no markers in this kernel: write trace.range around its operators, or")
 
 
 def test_after_an_error_the_variable_holds_what_was_captured(shell: InteractiveShell) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from tilelang.jit import JITImpl
 from tltrace_nb import load, trace
 from tltrace_nb.core import devices
 from tltrace_nb.core.api import TraceSwitch
+from tltrace_nb.core.errors import DeviceError
 from tltrace_nb.core.jit import TracedKernel, VirtualTracedKernel
+from tltrace_nb.core.options import TraceOptions
 
 N = 512
 
@@ -60,6 +63,26 @@ def test_a_traced_kernel_runs_where_there_is_no_card() -> None:
     assert trace.last.events["payload"].tolist() == [0, 1, 2, 3]
     assert (trace.last.meta.device, trace.last.meta.gpu) == ("virtual", "h200 model")
     assert "virtual" in repr(trace.last)
+
+
+def test_a_traced_kernel_that_was_not_called_says_so_in_a_line() -> None:
+    with trace.tracing():
+        kernel = scaled()
+    assert repr(kernel) == "<kernel scale, which records on the virtual GPU: call it with its inputs>"
+    assert repr(compiled(kernel)) == "<kernel scale, which records: call it with its inputs>"
+
+
+def test_a_kernel_for_a_card_says_on_the_cpu_how_to_get_one_for_the_virtual_gpu() -> None:
+    with trace.tracing():
+        kernel = scaled()
+    with pytest.raises(DeviceError, match=r"kernel scale was built for a CUDA device, .* device='virtual'"):
+        compiled(kernel)(torch.ones(N))
+
+
+def compiled(kernel: VirtualTracedKernel) -> TracedKernel:
+    """The same kernel as it would be for a card, but for its machine code."""
+    code: Any = SimpleNamespace(out_idx=[-1])
+    return TracedKernel(kernel.source, code, kernel.virtual.lowering, TraceOptions(), print)
 
 
 def test_building_untraced_where_there_is_no_card_says_how_it_would_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from planned import Span, Stay, planned
+from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.core.columns import EVENTS
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.core.tracefile import TraceMeta
-from tltrace_nb.demo import RECORDED
 from tltrace_nb.widget.display import bundle
 from tltrace_nb.widget.lanes import layout
 from tltrace_nb.widget.views import ctas_as_events

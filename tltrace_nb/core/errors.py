@@ -5,9 +5,47 @@ In: nothing. Out: exception classes; every message names the kernel and, where t
 
 from __future__ import annotations
 
+from types import TracebackType
+
+_SHELL = "IPython"
+_HIDDEN = frozenset({_SHELL, "tltrace_nb", "tilelang", "tvm", "tvm_ffi", "contextlib", "functools"})
+"""Packages whose frames say nothing to the author of a kernel."""
+
 
 class TraceError(Exception):
     """Base of all errors of this package."""
+
+    def _render_traceback_(self) -> list[str]:
+        """How IPython draws it: with the author's own frames only, for the message has the rest."""
+        from IPython import get_ipython
+
+        shown = _own(_in_the_cell(self.__traceback__)) or self.__traceback__
+        lines: list[str] = get_ipython().InteractiveTB.structured_traceback(type(self), self, shown, tb_offset=0)
+        return lines
+
+
+def _own(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of the packages that are hidden."""
+    if traceback is None:
+        return None
+    rest = _own(traceback.tb_next)
+    if _package(traceback) in _HIDDEN:
+        return rest
+    return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+
+
+def _in_the_cell(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from below IPython's last frame on: above stand IPython and the line of a cell magic."""
+    top = each = traceback
+    while each is not None:
+        if _package(each) == _SHELL:
+            top = each.tb_next
+        each = each.tb_next
+    return top
+
+
+def _package(traceback: TracebackType) -> str:
+    return str(traceback.tb_frame.f_globals.get("__name__")).partition(".")[0]
 
 
 class MarkerError(TraceError, ValueError):

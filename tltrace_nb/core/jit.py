@@ -67,6 +67,9 @@ class TracedKernel:
     captured: Callable[[Trace], None]
     dynamic_shared: dict[str, int] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<kernel {self.table.kernel}, which records: call it with its inputs>"
+
     @property
     def table(self) -> SiteTable:
         """The kernel's site table."""
@@ -103,9 +106,13 @@ class TracedKernel:
         device = next((t.device for t in inputs if isinstance(t, torch.Tensor)), torch.device("cuda"))
         if device.type != "cuda" or not torch.cuda.is_available():
             raise DeviceError(
-                f"kernel {self.table.kernel}: a traced kernel runs on tensors of a CUDA device, and "
-                + ("these are on the CPU" if torch.cuda.is_available() else "there is none here")
-                + "; recorded traces open anywhere, tltrace_nb.load(path)"
+                f"kernel {self.table.kernel} was built for a CUDA device, and "
+                + (
+                    "these tensors are on the CPU: move them there, or build it for the virtual GPU"
+                    if torch.cuda.is_available()
+                    else "there is none here: build it for the virtual GPU"
+                )
+                + ", device='virtual'"
             )
         return torch.zeros((rows, writers, words), dtype=torch.int64, device=device), grids
 
@@ -183,6 +190,9 @@ class VirtualTracedKernel:
     virtual: VirtualKernel
     out_idx: list[int] | None
     captured: Callable[[Trace], None]
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.table.kernel}, which records on the virtual GPU: call it with its inputs>"
 
     @property
     def table(self) -> SiteTable:

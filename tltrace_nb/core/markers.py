@@ -301,11 +301,11 @@ def _constant(payload: Any, what: str) -> tuple[Any, PayloadType]:
         raise PayloadError(f"{what}: the payload {value} does not fit 32 bits; record a part of it, or its index")
     try:
         number = float(payload)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
         raise PayloadError(
             f"{what}: the payload is {type(payload).__name__}; give None, a bool, an int, a float or a scalar "
             "expression"
-        ) from error
+        ) from None
     if math.isfinite(number) and abs(number) > 3.4028234663852886e38:
         raise PayloadError(f"{what}: the payload {number!r} does not fit float32; scale it")
     return tirx.FloatImm("float32", number), PayloadType.FLOAT32

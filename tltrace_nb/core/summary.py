@@ -20,7 +20,8 @@ TABLE_NAMES = 30
 NONE = "–"
 """Stands in a table where there is no number."""
 UNMARKED = (
-    "no markers in this kernel: write trace.range around its operators, or let trace.auto or %%tltrace --auto do it"
+    "no markers in this kernel: write trace.range around its operators, or let --auto of %%tltrace and tltrace run, "
+    "or trace.auto, do it"
 )
 """Said instead of names where nothing could record."""
 
