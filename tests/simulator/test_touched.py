@@ -146,3 +146,32 @@ def test_whatever_way_threads_go_their_results_are_right(every) -> None:
     got = trace.simulate(branch(every, rounds=1), np.ones(THREADS, np.float32), out_idx=[-1])
     expected = np.where(np.arange(THREADS) // every % 2 == 0, 1.01, 0.99)
     np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def counted(bound_first):
+    @T.prim_func
+    def counted(Turns: T.Tensor((1,), "int32"), B: T.Tensor((THREADS,), "float32")):
+        with T.Kernel(1, threads=THREADS):
+            x = T.alloc_fragment((THREADS,), "float32")
+            turns = T.alloc_var("int32")
+            T.clear(x)
+            if bound_first:
+                turns = Turns[0]
+                for _ in T.serial(turns):
+                    for j in T.Parallel(THREADS):
+                        x[j] = x[j] * 0.5 + 1.0
+            else:
+                for _ in T.serial(Turns[0]):
+                    for j in T.Parallel(THREADS):
+                        x[j] = x[j] * 0.5 + 1.0
+            T.copy(x, B)
+
+    return counted
+
+
+def test_a_loops_bound_is_read_once_and_not_in_every_turn() -> None:
+    cycles = []
+    for bound_first in (True, False):
+        trace.simulate(counted(bound_first), np.full(1, 50, np.int32), out_idx=[-1])
+        cycles.append(int(trace.last.ctas["duration"].item()))
+    assert cycles[0] == cycles[1]

@@ -10,6 +10,7 @@ from tltrace_nb import load
 from tltrace_nb.core.columns import EVENTS
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.core.tracefile import TraceMeta
+from tltrace_nb.widget.display import bundle
 from tltrace_nb.widget.lanes import layout
 from tltrace_nb.widget.views import ctas_as_events
 
@@ -130,3 +131,10 @@ def test_every_view_of_a_recorded_trace_is_drawn(file) -> None:
     views = ("thread", "cta", "name", *(["sm"] if recorded.ctas["clock_ghz"].notna().all() else []))
     for view in views:
         assert recorded.figure(view=view).data
+
+
+def test_the_still_picture_beside_a_view_shows_that_view(trace: Trace) -> None:
+    still = bundle(trace, view="sm")["text/html"]
+    assert "SM 3" in still
+    assert "t32" not in still
+    assert "t32" in bundle(trace)["text/html"]

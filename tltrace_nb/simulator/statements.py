@@ -247,6 +247,7 @@ class Statements:
         self._load_ahead(s, place)
         low, extent = w.expressions(s.min, place), w.expressions(s.extent, place)
         step = 1 if s.step is None else w.expressions(s.step, place)
+        self.spend(place)  # the bounds are read once, not in every turn
         name = w.define(s.loop_var)
         inner = replace(place, loop=-1)
         w.in_hand.note_unrolled(s)

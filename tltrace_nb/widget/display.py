@@ -101,7 +101,7 @@ def bundle(
 ) -> dict[str, Any]:
     """The display data of ``trace`` by MIME type. Without Plotly installed, only the still picture and the text."""
     wanted = selected(trace, events, ctas)
-    still = static_svg(trace, time=time, events=wanted, title=title, limit=limit)
+    still = static_svg(trace, time=time, events=wanted, title=title, limit=limit, view=view)
     data: dict[str, Any] = {
         "text/plain": repr(trace),
         "text/html": f"<div>{still}{table_html(wanted, TABLE_ROWS)}</div>",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tltrace_nb.widget.merging import Strip
+    from tltrace_nb.widget.views import View
 
 MOST_EVENTS = 240
 MOST_BYTES = 50_000
@@ -42,11 +43,12 @@ def static_svg(
     events: pd.DataFrame | None = None,
     title: str | None = None,
     limit: int = MOST_EVENTS,
+    view: View = "thread",
 ) -> str:
     """A picture as ``svg`` draws it, of at most 240 events whatever ``limit`` is, and fewer where names are long."""
     limit = min(limit, MOST_EVENTS)
     while True:
-        text = svg(trace, width, time=time, events=events, title=title, limit=limit)
+        text = svg(trace, width, time=time, events=events, title=title, limit=limit, view=view)
         if len(text.encode()) <= MOST_BYTES or limit == 1:
             return text
         limit = max(1, limit * 2 // 3)
@@ -60,22 +62,23 @@ def svg(
     events: pd.DataFrame | None = None,
     title: str | None = None,
     limit: int = LIMIT,
+    view: View = "thread",
 ) -> str:
     """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
 
     At most ``limit`` events are drawn one by one, the others merged; the picture says which. Hovering an event shows
-    its details where the viewer shows ``<title>``. ``time`` and ``title`` are those of ``figure``, ``events`` is a
-    selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time`` and for a ``limit`` below 1.
+    its details where the viewer shows ``<title>``. ``time``, ``title`` and ``view`` are those of ``figure``, ``events``
+    is a selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time`` and for a ``limit`` below 1.
     """
     shown = trace.events if events is None else events
-    plan = layout(trace, limit=limit, time=time, events=shown)
+    plan = layout(trace, limit=limit, time=time, events=shown, view=view)
     return _draw(trace, plan, width, _heading(trace, plan, shown, trace.meta.kernel if title is None else title, width))
 
 
 def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str]]) -> str:
     """The picture; ``lines`` stand over the lanes, each with its attributes."""
     top = 20.0 + 17.0 * len(lines)
-    colors = name_colors(trace.events["name"].unique())
+    colors = name_colors({*trace.events["name"].unique(), *plan.events["name"].unique()})
     foot = top + max(plan.rows, 1.0) * _ROW + _AXIS
     legend = _legend(plan, colors, width, foot + 6)
     height = foot + _KEY * len(legend)
