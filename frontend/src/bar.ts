@@ -76,6 +76,7 @@ export class Bar {
       badge
         ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
         : null,
+      header.device ? h("span", { class: "tlt-device" }, header.device) : null,
       h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
       h("span", { class: "tlt-grow" }),
       h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),

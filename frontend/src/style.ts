@@ -14,7 +14,7 @@ export const STYLE = `
 .tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 5px; padding: 6px 8px; }
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   max-width: 26em; }
-.tlt-count { color: var(--tlt-soft); white-space: nowrap; }
+.tlt-count, .tlt-device { color: var(--tlt-soft); white-space: nowrap; }
 .tlt-badge { border: 1px solid var(--tlt-line); border-radius: 9px; padding: 0 7px; color: var(--tlt-soft);
   font-size: 11px; white-space: nowrap; }
 .tlt-badge.tlt-warns { border-color: var(--tlt-warn); color: var(--tlt-warn); }

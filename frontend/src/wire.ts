@@ -17,6 +17,8 @@ export interface ColumnSpec {
 export interface Header {
   version: number;
   title: string;
+  /** The card that it was recorded on; empty where that is not known, and for a virtual one, which has a badge. */
+  device: string;
   badge: { text: string; why: string; warns: boolean } | null;
   /** The least and the greatest time of another trace for which the axis is to have room. */
   room: Record<"cycles" | "ns", [number, number] | null> | null;

@@ -78,6 +78,7 @@ export function wireOf(made: readonly Made[], flows: readonly (readonly [number,
   const header: Header = {
     version: 1,
     title: "made",
+    device: "",
     badge: null,
     room: null,
     losses: "",

@@ -174,3 +174,10 @@ def test_ctas_of_several_ranks_are_lanes_of_their_own_in_order_of_the_ranks() ->
 
 def test_without_ranks_nothing_is_sent_of_them() -> None:
     assert "lane_rank" not in columns(encode(pipeline(ctas=2)))
+
+
+@pytest.mark.parametrize(
+    ("device", "gpu", "said"), [("cuda", "NVIDIA H200", "NVIDIA H200"), ("virtual", "h200 model", "")]
+)
+def test_the_card_is_said_and_a_virtual_one_is_left_to_its_badge(device: str, gpu: str, said: str) -> None:
+    assert json.loads(encode(pipeline(device=device, gpu=gpu)).header)["device"] == said

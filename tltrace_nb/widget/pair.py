@@ -45,7 +45,7 @@ class Pair:
         from tltrace_nb.widget.timeline import Timeline
 
         above, below = (
-            Timeline(mine, title=f"{letter}: {mine.meta.kernel} · {mine.meta.gpu}", beside=other, **self.options)
+            Timeline(mine, title=f"{letter}: {mine.meta.kernel}", beside=other, **self.options)
             for letter, mine, other in (("a", self.a, self.b), ("b", self.b, self.a))
         )
         if above.view["unit"] != below.view["unit"]:  # only one of them has ns

@@ -161,6 +161,7 @@ def encode(
     header = {
         "version": VERSION,
         "title": clean(heading, 80) if heading else "",
+        "device": clean(trace.meta.gpu, 40) if trace.meta.gpu and trace.meta.device == "cuda" else "",
         "badge": worn and dataclasses.asdict(worn),
         "room": None if beside is None else _room(beside.events),
         "losses": loss_text(trace.losses),

@@ -1060,6 +1060,7 @@ var Bar = class {
       { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
       header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
       badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null,
+      header.device ? h("span", { class: "tlt-device" }, header.device) : null,
       h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
       h("span", { class: "tlt-grow" }),
       h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
@@ -3236,7 +3237,7 @@ var STYLE = `
 .tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 5px; padding: 6px 8px; }
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
   max-width: 26em; }
-.tlt-count { color: var(--tlt-soft); white-space: nowrap; }
+.tlt-count, .tlt-device { color: var(--tlt-soft); white-space: nowrap; }
 .tlt-badge { border: 1px solid var(--tlt-line); border-radius: 9px; padding: 0 7px; color: var(--tlt-soft);
   font-size: 11px; white-space: nowrap; }
 .tlt-badge.tlt-warns { border-color: var(--tlt-warn); color: var(--tlt-warn); }
