@@ -35,7 +35,8 @@ def test_a_notebook_gets_one_bundle_with_still_fallbacks() -> None:
 
 def test_the_still_picture_runs_nothing_and_fetches_nothing() -> None:
     text = bundle(pipeline())["text/html"]
-    assert "<svg" in text
+    assert '<img alt="gemm: timeline"' in text
+    assert "data:image/svg+xml;charset=utf-8,%3Csvg" in text
     assert "<table" in text
     assert "<script" not in text
     assert "href" not in text

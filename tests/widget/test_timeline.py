@@ -299,7 +299,7 @@ def test_save_puts_many_events_into_the_state() -> None:
 def test_the_bundle_has_a_still_picture_and_text_beside_the_widget() -> None:
     data, _ = Timeline(pipeline())._repr_mimebundle_()
     assert set(data) == {VIEW, "text/html", "text/plain"}
-    assert "<svg" in data["text/html"]
+    assert "<img " in data["text/html"]
     assert "<script" not in data["text/html"]
 
 

@@ -1,7 +1,7 @@
 """Show a trace under the cell, with a still picture and text for views that run nothing.
 
 In: a trace. Out: nothing; what is displayed is the :class:`~tltrace_nb.widget.timeline.Timeline`, or one bundle of
-Plotly's own type, and with either ``text/html`` (SVG and a table, no script) and ``text/plain``. Both are drawn in
+Plotly's own type, and with either ``text/html`` (an image and a table, no script) and ``text/plain``. Both are drawn in
 JupyterLab, Notebook 7 and VS Code, without network; nbconvert, Colab and a notebook on GitHub take the still picture.
 """
 
@@ -16,7 +16,7 @@ from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.widget.figure import CONFIG, figure
 from tltrace_nb.widget.html import table_html
 from tltrace_nb.widget.lanes import Time, TraceLike, check, selected
-from tltrace_nb.widget.svg import static_svg
+from tltrace_nb.widget.svg import image
 from tltrace_nb.widget.views import Color, View, check_view
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def still(trace: TraceLike) -> dict[str, str]:
     """What stands for the timeline of ``trace`` where nothing runs: a picture and a table, and text."""
     return {
         "text/plain": repr(trace),
-        "text/html": f"<div>{static_svg(trace)}{table_html(trace.events, TABLE_ROWS)}</div>",
+        "text/html": f"<div>{image(trace)}{table_html(trace.events, TABLE_ROWS)}</div>",
     }
 
 
@@ -101,7 +101,7 @@ def bundle(
 ) -> dict[str, Any]:
     """The display data of ``trace`` by MIME type. Without Plotly installed, only the still picture and the text."""
     wanted = selected(trace, events, ctas)
-    still = static_svg(trace, time=time, events=wanted, title=title, limit=limit, view=view)
+    still = image(trace, time=time, events=wanted, title=title, limit=limit, view=view)
     data: dict[str, Any] = {
         "text/plain": repr(trace),
         "text/html": f"<div>{still}{table_html(wanted, TABLE_ROWS)}</div>",

@@ -20,7 +20,6 @@ from tltrace_nb.widget.text import badge, hover_lines, loss_text, merged_lines, 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tltrace_nb.widget.merging import Strip
     from tltrace_nb.widget.views import View
 
 MOST_EVENTS = 240
@@ -31,6 +30,8 @@ _MARGIN_LEFT, _MARGIN_RIGHT, _AXIS = 236.0, 12.0, 24.0
 _TYPE = 'font-family="system-ui,sans-serif" font-size="11" fill="#222222"'
 _KEY, _KEYS = 18.0, 24
 """Height of a line of the legend, and the most names in it."""
+_IN_URL = {ord(char): f"%{ord(char):02X}" for char in "%#<>\n"}
+"""What a ``data:`` URL must not hold as it is."""
 _CHAR = 6.3
 """Width of an average character of 11 px text, for deciding what fits."""
 
@@ -44,14 +45,27 @@ def static_svg(
     title: str | None = None,
     limit: int = MOST_EVENTS,
     view: View = "thread",
+    tips: bool = True,
 ) -> str:
     """A picture as ``svg`` draws it, of at most 240 events whatever ``limit`` is, and fewer where names are long."""
     limit = min(limit, MOST_EVENTS)
     while True:
-        text = svg(trace, width, time=time, events=events, title=title, limit=limit, view=view)
+        text = svg(trace, width, time=time, events=events, title=title, limit=limit, view=view, tips=tips)
         if len(text.encode()) <= MOST_BYTES or limit == 1:
             return text
         limit = max(1, limit * 2 // 3)
+
+
+def image(trace: TraceLike, **options: Any) -> str:
+    """``static_svg``, with its options, as an ``<img>`` that holds it.
+
+    JupyterLab strips the elements of an ``<svg>`` from the output of a notebook that it does not trust, which is any
+    notebook of somebody else, and leaves their words; an image stays. It has no use for tips.
+    """
+    drawn = static_svg(trace, tips=False, **options)
+    data = drawn.replace('"', "'").translate(_IN_URL)
+    words = escape(f"{clean(trace.meta.kernel)}: timeline")
+    return f'<img alt="{words}" style="max-width:100%" src="data:image/svg+xml;charset=utf-8,{escape(data)}">'
 
 
 def svg(
@@ -63,19 +77,22 @@ def svg(
     title: str | None = None,
     limit: int = LIMIT,
     view: View = "thread",
+    tips: bool = True,
 ) -> str:
     """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
 
     At most ``limit`` events are drawn one by one, the others merged; the picture says which. Hovering an event shows
-    its details where the viewer shows ``<title>``. ``time``, ``title`` and ``view`` are those of ``figure``, ``events``
-    is a selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time`` and for a ``limit`` below 1.
+    its details (``tips``) where the viewer shows ``<title>``. ``time``, ``title`` and ``view`` are those of ``figure``,
+    ``events`` is a selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time`` and for a
+    ``limit`` below 1.
     """
     shown = trace.events if events is None else events
     plan = layout(trace, limit=limit, time=time, events=shown, view=view)
-    return _draw(trace, plan, width, _heading(trace, plan, shown, trace.meta.kernel if title is None else title, width))
+    heading = _heading(trace, plan, shown, trace.meta.kernel if title is None else title, width)
+    return _draw(trace, plan, width, heading, tips)
 
 
-def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str]]) -> str:
+def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str]], tips: bool) -> str:
     """The picture; ``lines`` stand over the lanes, each with its attributes."""
     top = 20.0 + 17.0 * len(lines)
     colors = name_colors({*trace.events["name"].unique(), *plan.events["name"].unique()})
@@ -106,7 +123,8 @@ def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str
         label = escape(clean(lane.label, 36))
         parts.append(f'<text x="{_MARGIN_LEFT - 8:.0f}" y="{middle:.1f}" {right_aligned}>{label}</text>')
     parts += (
-        _event(event, colors[event["name"]], at(event["x"]), row(event["y"]), scale) for event in rows_of(plan.events)
+        _event(event, colors[event["name"]], at(event["x"]), row(event["y"]), scale, tips)
+        for event in rows_of(plan.events)
     )
     parts += (
         _arrow(at(arrow["x0"]), row(arrow["y0"]), at(arrow["x1"]), row(arrow["y1"])) for arrow in rows_of(plan.arrows)
@@ -114,7 +132,8 @@ def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str
     for bar in rows_of(plan.merged.bars):
         strip = plan.merged.strips[bar["strip"]]
         color = colors.get(strip.name or "", OTHER)
-        parts.append(_merged(bar, strip, color, at(bar["x"]), row(bar["y"]), bar["width"] * scale, plan.unit))
+        tip = _tip(merged_lines(bar, strip, plan.unit)) if tips else ""
+        parts.append(_merged(bar, color, at(bar["x"]), row(bar["y"]), bar["width"] * scale, tip))
     if plan.lanes:
         bottom = f'y="{foot - 8:.0f}" fill="#666666"'
         parts.append(f'<text x="{_MARGIN_LEFT:.0f}" {bottom}>{begin:,.0f}</text>')
@@ -161,9 +180,13 @@ def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str, wi
     return [(part, style) for text, style in lines for part in textwrap.wrap(text, int(width / _CHAR))]
 
 
-def _event(event: dict[str, Any], color: str, x: float, y: float, scale: float) -> str:
+def _tip(lines: list[str]) -> str:
+    return f"<title>{escape(clean(chr(10).join(lines), 160))}</title>"
+
+
+def _event(event: dict[str, Any], color: str, x: float, y: float, scale: float, tips: bool) -> str:
     payload = payload_text(event["payload"], event["payload_end"])
-    tip = f"<title>{escape(clean(chr(10).join(hover_lines(event)), 160))}</title>"
+    tip = _tip(hover_lines(event)) if tips else ""
     paint = f'fill="{color}" stroke="{border(color)}"'
     width = event["width"] * scale
     beside = ""
@@ -184,15 +207,14 @@ def _event(event: dict[str, Any], color: str, x: float, y: float, scale: float) 
     return f"<g{ink_of}>{bar}{words}{beside}{tip}</g>"
 
 
-def _merged(bar: dict[str, Any], strip: Strip, color: str, x: float, y: float, width: float, unit: str) -> str:
+def _merged(bar: dict[str, Any], color: str, x: float, y: float, width: float, tip: str) -> str:
     """A bar of merged events, paler and lower than one of a single event."""
-    tip = escape(clean(chr(10).join(merged_lines(bar, strip, unit)), 160))
     number = f"× {bar['count']:,}"
     place = f'x="{x + width / 2:.1f}" y="{y + 4:.1f}" text-anchor="middle"'
     words = f"<text {place}>{number}</text>" if len(number) * _CHAR + 4 <= width else ""
     paint = f'fill="{color}" fill-opacity="0.45" stroke="{border(color)}" stroke-dasharray="1 1"'
     box = f'x="{x:.1f}" y="{y - _BAR / 3:.1f}" width="{max(width, 1):.1f}" height="{_BAR * 2 / 3:.0f}"'
-    return f"<g><rect {box} {paint}/>{words}<title>{tip}</title></g>"
+    return f"<g><rect {box} {paint}/>{words}{tip}</g>"
 
 
 def _arrow(x0: float, y0: float, x1: float, y1: float) -> str:
