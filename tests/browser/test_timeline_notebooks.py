@@ -1,6 +1,7 @@
 """The timeline in real notebooks: JupyterLab and Notebook 7, with a kernel and without; nbconvert; marimo."""
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -211,9 +212,13 @@ def test_nothing_was_fetched_from_elsewhere(session: Session) -> None:
     assert session.tab.foreign == []
 
 
-def test_without_a_kernel_the_saved_notebook_shows_the_still_form(session: Session, browser: Any) -> None:
-    """Reopened by another server, in which nothing has run."""
-    with lab.served(session.home, [], session.app, log="again.log") as address:
+def test_without_a_kernel_the_saved_notebook_shows_the_still_form(
+    session: Session, browser: Any, tmp_path: Path
+) -> None:
+    """Opened by somebody else, for whom nothing has run, and whose front end does not trust it."""
+    (tmp_path / "work").mkdir()
+    shutil.copy(session.home / "work" / "demo.ipynb", tmp_path / "work")
+    with lab.served(tmp_path, [], session.app) as address:
         tab = lab.opened(browser, address, session.app)
         still = lab.cell(tab, SHOWN).locator("img")
         sync_api.expect(still).to_be_visible(timeout=lab.PATIENCE_MS)
