@@ -135,6 +135,8 @@ def test_wrong_inputs_are_named() -> None:
     kernel = compile_virtual(BY_NAME["add"].build())
     with pytest.raises(TypeError, match=r"kernel add takes 2 inputs \(A, B\), got 1"):
         kernel.run([torch.zeros(4096)], out_idx=[-1])
+    with pytest.raises(TypeError, match=r"kernel add takes 3 inputs .*, got 2; outputs .* are named in out_idx"):
+        kernel.run([torch.zeros(4096)] * 2, out_idx=[])
     with pytest.raises(ValueError, match=r"kernel add: B has the shape \[4096\], got \[4095\]"):
         kernel.run([torch.zeros(4096), torch.zeros(4095)])
     with pytest.raises(TypeError, match="kernel add: A is float32, got float64"):

@@ -63,10 +63,10 @@ class _Binder:
         made = self._made(len(inputs), out_idx)
         taken = [param for i, param in enumerate(self._params) if i not in made]
         if len(taken) != len(inputs):
-            raise TypeError(
-                f"kernel {self._name} takes {len(taken)} inputs ({', '.join(map(self._label, taken))}), "
-                f"got {len(inputs)}"
-            )
+            number = f"{len(taken)} input{'' if len(taken) == 1 else 's'}"
+            hint = "; outputs that it is to make are named in out_idx" if not made and len(inputs) < len(taken) else ""
+            names = ", ".join(map(self._label, taken))
+            raise TypeError(f"kernel {self._name} takes {number} ({names}), got {len(inputs)}{hint}")
         for param, value in zip(taken, inputs, strict=True):
             if param in self._buffers:
                 self._take(self._buffers[param], value)
