@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 TOKEN = "only-this-test"
-PATIENCE_S = 90
+PATIENCE_S = 180
 PATIENCE_MS = 1000 * PATIENCE_S
 TRIES = 4
 APPS = {"lab": ("jupyterlab", "lab/tree/demo.ipynb?reset&"), "notebook": ("notebook", "notebooks/demo.ipynb?")}
