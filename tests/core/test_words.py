@@ -23,7 +23,7 @@ def test_the_summary_is_short_and_printable(name: str) -> None:
 
 @pytest.mark.parametrize(
     "file",
-    ["<ipython-input-12-945c552e74bc>", "/work/<ipython-input-1-93189290342f>", "/t/ipykernel_4711/240039448.py"],
+    ["<ipython-input-12-945c552e74bc>", "/home/me/<ipython-input-1-93189290342f>", "/t/ipykernel_4711/240039448.py"],
 )
 def test_a_cell_of_a_notebook_is_called_so(file: str) -> None:
     assert shown_source(file, 18) == "cell:18"
