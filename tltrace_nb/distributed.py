@@ -265,7 +265,7 @@ def merge(traces: dict[int, Trace], rows: list[_Rank]) -> Gathered:
         events = trace.events.assign(start_ns=trace.events["start_ns"] + shift, parent=trace.events["parent"] + base)
         ctas = trace.ctas.assign(start_ns=trace.ctas["start_ns"] + shift, end_ns=trace.ctas["end_ns"] + shift)
         flows = trace.flows.assign(src=trace.flows["src"] + base, dst=trace.flows["dst"] + base)
-        for name, frame in (("events", events), ("ctas", ctas), ("flows", flows), ("losses", trace.losses)):
+        for name, frame in (("events", events), ("ctas", ctas), ("flows", flows), ("losses", trace.losses.copy())):
             frame.insert(0, "rank", np.full(len(frame), rank, np.int32))
             parts[name].append(frame)
         base += len(events)

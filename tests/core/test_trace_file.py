@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import subprocess
 import sys
 import zipfile
@@ -195,6 +196,13 @@ def test_a_later_version_says_to_upgrade(file: Path) -> None:
         {"meta": {"grids": 3}},
         {"meta": {"clock_ghz": -1.0}},
         {"meta": {"clock_ghz": "fast"}},
+        {"meta": {"grids": [[math.inf, 1, 1]]}},
+        {"meta": {"resources": [[32, math.inf]]}},
+        {"meta": {"work": [10**400, 1]}},
+        {"meta": {"slowdown": [math.nan, 1.0]}},
+        {"meta": {"slowdown": [1.2, -1.0]}},
+        {"meta": {"slowdown": [10**400, 1.0]}},
+        {"meta": {"slowdown": "12"}},
     ],
 )
 def test_an_unreadable_description_is_refused(file: Path, change: dict[str, Any]) -> None:

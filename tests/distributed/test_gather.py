@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tltrace_nb import load
-from tltrace_nb.distributed import GatherError, gather
+from tltrace_nb import datasets, load
+from tltrace_nb.distributed import GatherError, _Rank, gather, merge
 
 TESTS = Path(__file__).parents[1]
 SCRIPT = TESTS / "distributed" / "ranks.py"
@@ -88,6 +88,17 @@ def test_each_rank_keeps_its_own_trace_and_rank_0_saves_all(four: Outcome) -> No
     for folder in ("kept", "saved"):
         assert [len(load(four.folder / folder / f"rank{rank}.tltrace")) for rank in range(4)] == [2, 3, 4, 5]
     assert (four.folder / "saved" / "ranks.csv").read_text().count("\n") == 5
+
+
+def test_a_trace_that_was_gathered_is_as_it_was_and_can_be_gathered_again() -> None:
+    trace = datasets.load("h200/add")
+    columns = {name: list(getattr(trace, name)) for name in ("events", "ctas", "flows", "losses")}
+    for _ in range(2):
+        whole = merge({0: trace}, [_Rank(0, len(trace), 0.0, 0.0, 0)])
+        assert {name: ["rank", *kept] for name, kept in columns.items()} == {
+            name: list(getattr(whole, name)) for name in columns
+        }
+    assert {name: list(getattr(trace, name)) for name in columns} == columns
 
 
 def test_when_a_rank_dies_the_others_traces_are_gathered_and_saved(tmp_path: Path) -> None:

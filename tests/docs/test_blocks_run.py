@@ -116,9 +116,10 @@ def check(expected: str, printed: str, where: str) -> None:
     """``...`` stands for anything; numbers, which follow from a cost model, may be off by ``TOLERANCE``."""
     pattern = TOKEN.sub(lambda token: as_pattern(token[0]), expected.strip())
     found = re.fullmatch(pattern, printed.strip(), re.DOTALL)
+    wrong = f"{where} says:\n{expected}\nbut it printed:\n{printed}"
+    assert found, wrong
     wanted = [number(each) for each in NUMBER.findall(expected)]
-    got = [number(each) for each in found.groups()] if found else []
-    assert got == pytest.approx(wanted, rel=TOLERANCE), f"{where} says:\n{expected}\nbut it printed:\n{printed}"
+    assert [number(each) for each in found.groups()] == pytest.approx(wanted, rel=TOLERANCE), wrong
 
 
 def as_pattern(token: str) -> str:
@@ -137,6 +138,11 @@ def number(text: str) -> float:
 def test_another_output_is_noticed(printed: str) -> None:
     with pytest.raises(AssertionError, match="but it printed"):
         check("mma 300 x", printed, "a page")
+
+
+def test_another_output_without_numbers_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="but it printed"):
+        check("no GPU", "a GPU", "a page")
 
 
 @pytest.mark.parametrize("printed", ["mma  310\nx", "mma 300 x"])

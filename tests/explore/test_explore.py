@@ -95,6 +95,14 @@ def test_going_back_shows_the_run_that_was_there(opened: Any, monkeypatch: pytes
     assert explorer.trace is first
 
 
+def test_parameters_that_give_the_same_trace_are_named_as_they_are_now(opened: Any) -> None:
+    trace = datasets.load("h200/add")
+    explorer = opened(lambda n: trace, n=[1, 2])
+    move(explorer, n=2)
+    assert shown(explorer).title == "add: n=2"
+    assert "unchanged" in explorer.headline
+
+
 def test_what_is_kept_is_bounded(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT", 2)
     explorer = opened(scale, N=512, block=[32, 64, 128], gpu="classroom")
@@ -112,7 +120,7 @@ def test_what_is_kept_is_bounded(opened: Any, monkeypatch: pytest.MonkeyPatch) -
 def test_where_nothing_runs_it_has_a_still_picture_and_says_what_it_shows(opened: Any) -> None:
     explorer = opened(scale, N=512, block=[64, 128], gpu="classroom")
     forms = explorer._repr_mimebundle_()
-    assert "<svg" in forms["text/html"]
+    assert "<img" in forms["text/html"]
     assert forms["text/plain"].startswith("Explorer of scale, block=128, classroom: duration ")
     assert "application/vnd.jupyter.widget-view+json" in forms
 

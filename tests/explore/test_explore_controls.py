@@ -75,6 +75,16 @@ def test_a_widget_is_used_as_it_is_and_left_open() -> None:
     assert own.comm is not None
 
 
+def test_one_widget_may_be_several_parameters() -> None:
+    size = ipywidgets.IntSlider(512, 128, 1024)
+    found = made(M=size, block=size)
+    moves: list[object] = []
+    found.observe(moves.append)
+    size.value = 256
+    assert (len(moves), found.values) == (1, {"M": 256, "block": 256})
+    found.close(moves.append)
+
+
 @pytest.mark.parametrize("value", [512, 0.5, "float32", None])
 def test_another_value_is_passed_on_without_a_control(value: Any) -> None:
     found = made(dtype=value)
@@ -95,6 +105,15 @@ def test_an_unknown_parameter_is_a_type_error_with_the_right_ones() -> None:
 def test_a_parameter_that_is_needed_is_asked_for() -> None:
     with pytest.raises(TypeError, match="builder needs M: give a value, or a list or range of values"):
         controls("builder", inspect.signature(builder), {"stages": (1, 3)})
+
+
+def test_a_parameter_that_is_needed_is_asked_for_by_a_builder_that_takes_any_others() -> None:
+    def any_others(M, **others):
+        """Stands for one."""
+
+    with pytest.raises(TypeError, match="any_others needs M"):
+        controls("any_others", inspect.signature(any_others), {"stages": (1, 3)})
+    assert controls("any_others", inspect.signature(any_others), {"M": 1, "stages": 3}).values == {"M": 1, "stages": 3}
 
 
 @pytest.mark.parametrize("wrong", [("a", "b"), (3, 1), (1, 2, 3, 4), [], {}, ()])

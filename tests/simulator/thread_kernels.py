@@ -367,3 +367,30 @@ def sparse_product():
             T.copy(C_local, C)
 
     return sparse_product
+
+
+FAR = 3_000_000_000
+
+
+@case(
+    lambda: (normal(96), whole_numbers(64, high=32, dtype=torch.int64) - FAR, whole_numbers(64, high=64).float()),
+    lambda a, at, near: torch.stack([a[at + FAR + 1], a[(near * 0.5).long()], a[(near * 0.25).long()]]),
+    tolerance=0,
+)
+def read_places():
+    """Places come from memory: words of 64 bits, some far from zero, as in page tables, and floats that are rounded."""
+
+    @T.prim_func
+    def read_places(
+        A: T.Tensor((96,), "float16"),
+        At: T.Tensor((64,), "int64"),
+        Near: T.Tensor((64,), "float32"),
+        B: T.Tensor((3, 64), "float16"),
+    ):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            B[0, tx] = A[At[tx] + T.int64(FAR + 1)]
+            B[1, tx] = A[T.cast(Near[tx] * 0.5, "int32")]
+            B[2, tx] = A[T.cast(Near[tx] * 0.25, "int32")]
+
+    return read_places

@@ -47,7 +47,7 @@ def cached(
         kernel = build()
         return kernel, dynamic_shared(kernel)
     entry = cache_dir() / key(lowering, out_idx, context, pass_configs, compile_flags)
-    if (entry / _LIBRARY).exists():
+    if entry.exists():
         try:
             shared = json.loads((entry / _SHARED).read_text())
             return _load(entry, lowering, out_idx, context, pass_configs, compile_flags), shared

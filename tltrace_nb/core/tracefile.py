@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import zipfile
 import zlib
@@ -214,14 +215,21 @@ def _meta(raw: Any) -> TraceMeta:
         if work is not None:
             work = (float(work[0]), float(work[1]))
         if slowdown is not None:
-            slowdown = (float(slowdown[0]), float(slowdown[1]))
-    except (TypeError, ValueError, LookupError) as error:
+            slowdown = (_ratio(slowdown[0]), _ratio(slowdown[1]))
+    except (TypeError, ValueError, LookupError, OverflowError) as error:
         found = f"{grids!r}, {resources!r}, {work!r}, {slowdown!r}"[:200]
         fields = "grids, resources, work or slowdown"
         raise TraceFileError(f"{META} has unreadable {fields}: {found}; save the trace again") from error
     texts = {str(name): str(value) for name, value in versions.items()}
     numbers = {"grids": grids, "resources": resources, "work": work, "clock_ghz": ghz, "slowdown": slowdown}
     return TraceMeta(**values, versions=texts, **numbers)
+
+
+def _ratio(raw: Any) -> float:
+    """Check a ratio of two times. Raises ``ValueError`` for anything else."""
+    if type(raw) not in (int, float) or not 0 < raw < math.inf:
+        raise ValueError(f"{raw!r} is no ratio of times")
+    return float(raw)
 
 
 def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:

@@ -37,12 +37,12 @@ class Controls:
 
     def observe(self, moved: Callable[[object], None]) -> None:
         """Have ``moved`` called when a value changes."""
-        for widget in self.widgets.values():
+        for widget in set(self.widgets.values()):  # one may be several parameters
             widget.observe(moved, "value")
 
     def close(self, moved: Callable[[object], None]) -> None:
         """End the controls that were made here, and no longer listen to the others."""
-        for widget in self.widgets.values():
+        for widget in set(self.widgets.values()):
             widget.unobserve(moved, "value")
         for widget in self.own:
             close(widget)
@@ -91,15 +91,16 @@ def close(widget: Any) -> None:
 
 def _check_names(name: str, signature: inspect.Signature, given: Mapping[str, Any]) -> None:
     known = signature.parameters
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values()):
-        return
     takes = f"{name} takes {', '.join(known) or 'no parameters'}"
-    if unknown := [each for each in given if each not in known]:
+    any_name = any(each.kind is each.VAR_KEYWORD for each in known.values())
+    if not any_name and (unknown := [each for each in given if each not in known]):
         raise TypeError(f"explore: {name} has no parameter {unknown[0]!r}; {takes}")
     needed = [
         each.name
         for each in known.values()
-        if each.default is each.empty and each.kind is not each.VAR_POSITIONAL and each.name not in given
+        if each.default is each.empty
+        and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        and each.name not in given
     ]
     if needed:
         raise TypeError(

@@ -233,7 +233,7 @@ class Explorer(ipywidgets.VBox):
 
     def _show(self, run: Run) -> None:
         before, self._run = self._run, run
-        if before is None or before.trace is not run.trace or self._failed:
+        if before is not run or self._failed:
             title = f"{run.trace.meta.kernel}: {run.combination.words}"
             self.timeline.replace(run.trace, title=title)
             self._headline = headline(run.facts, before.facts if before else None)

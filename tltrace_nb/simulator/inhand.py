@@ -88,13 +88,14 @@ class InHand:
 
 
 def _narrow(e: Any) -> Any:
-    """An index without casts, as 32-bit arithmetic; for comparing indices, not for computing them."""
+    """An index as 32-bit arithmetic, without casts of integers; for comparing indices, not for computing them."""
     match e:
-        case tirx.Cast():
+        case tirx.Cast() if "int" in str(e.value.dtype):
             return _narrow(e.value)
         case tirx.IntImm():
-            return tirx.IntImm("int32", int(e))
+            return tirx.IntImm("int32", (int(e) + 2**31) % 2**32 - 2**31)
         case tirx.Add() | tirx.Sub() | tirx.Mul():
             return type(e)(_narrow(e.a), _narrow(e.b))
         case _:
-            return e
+            kind, of, lanes = str(e.dtype).partition("x")
+            return e if kind == "int32" else tirx.Cast(f"int32{of}{lanes}", e)
