@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
 
 
+EXACT, ROUNDED = 0.001, 0.005
+"""How far an answer may be off that was worked out from the columns, or from numbers rounded as the tables show them;
+the ranges of different CTAs differ by as little as that."""
+
+
 def number_of_ctas(answer: Any, trace: Trace) -> Verdict:
     """How many CTAs a kernel started; ``trace``: of its run."""
     if answer is None:
@@ -38,7 +43,7 @@ def nanoseconds_of_cta_5(answer: Any, trace: Trace) -> Verdict:
     given = number(answer)
     if given is None:
         return wrong("that is no number of nanoseconds.")
-    if near(given, truth):
+    if near(given, truth, EXACT) or given == round(truth):
         return right(f"{cycles:.0f} cycles at {ghz.loc[5]:.2f} GHz are {truth:.0f} ns.")
     if near(given, cycles):
         return wrong("those are cycles. How many nanoseconds is a cycle, at this clock rate?")
@@ -47,15 +52,19 @@ def nanoseconds_of_cta_5(answer: Any, trace: Trace) -> Verdict:
     if near(given * 1000, truth):
         return wrong("those are microseconds.")
     for other in ranges.index:
-        if other != 5 and near(given, float(ranges.loc[other, "duration_ns"])):
+        if other != 5 and near(given, float(ranges.loc[other, "duration_ns"]), EXACT):
             return wrong("that is the range of another CTA: the rows need not stand in the order of the SMs.")
+    if near(given, truth, ROUNDED):
+        return right(f"{cycles:.0f} cycles at {ghz.loc[5]:.2f} GHz are {truth:.0f} ns.")
     return wrong("take the row of events in which cta is 5, and the clock rate from the same row of ctas.")
 
 
 def load_and_store(trace: Trace | None) -> Verdict:
     """Whether every CTA has a range around its load and one around its store, with its number as payload."""
-    if trace is None or not len(trace.events):
+    if trace is None or (hasattr(trace, "events") and not len(trace.events)):
         return unanswered("put the two ranges into the kernel above and run it, then run this cell again.")
+    if not hasattr(trace, "events"):
+        return wrong("that is no trace: leave answer = trace.last at the end of the cell.")
     events = trace.events[trace.events["kind"] == "range"]
     names = set(events["name"].astype(str))
     for name in ("load", "store"):
@@ -63,10 +72,13 @@ def load_and_store(trace: Trace | None) -> Verdict:
             return wrong(f'there is no range named "{name}"; there are: {", ".join(sorted(names)) or "none"}.')
     found = {name: events[events["name"] == name].set_index("cta") for name in ("load", "store")}
     for name, ranges in found.items():
+        if sorted(ranges.index) != sorted(trace.ctas["cta"]):
+            return wrong(f'there must be one range "{name}" in every CTA, and there are {len(ranges)} of them in all.')
         if ranges["payload"].isna().any():
             return wrong(f'the range "{name}" has no payload: which CTA is it of?')
         if (ranges["payload"] != ranges.index).any():
             return wrong(f'the payload of "{name}" is not the number of its CTA: which variable tells CTAs apart?')
+    found = {name: ranges.sort_index() for name, ranges in found.items()}
     if (found["store"]["start"] < found["load"]["end"]).any():
         return wrong('"load" is still open when "store" begins: end it before the multiplication.')
     between = (found["store"]["start"] - found["load"]["end"]).median()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from checks import Verdict, right, unanswered, wrong
 from checks.numbers import near, number
 
@@ -19,7 +21,7 @@ def may_be_slow(answer: Any, trace: Trace) -> Verdict:
     if answer is None:
         return unanswered()
     names = trace.critical_path().groupby("name", observed=True)
-    if answer not in names.groups:
+    if not isinstance(answer, str) or answer not in names.groups:
         return wrong(f"give one of the names, as a string: {', '.join(map(str, names.groups))}")
     slack = names.slack.get_group(answer)
     if slack.min() >= LATER_CYCLES:
@@ -65,6 +67,8 @@ def causal(answer: Any, masked: Trace, full: Trace) -> Verdict:
         products, faster = answer
     except (TypeError, ValueError):
         return wrong("give a number and True or False, such as (50, True)")
+    if not isinstance(faster, (bool, np.bool_)):
+        return wrong("the second is True or False, without quotation marks: whether the launch takes less time")
     given = number(products)
     here, before = (int((trace.events.name == "QK").sum()) for trace in (masked, full))
     now, then = (int(trace.ctas.duration.max()) for trace in (masked, full))
@@ -76,6 +80,6 @@ def causal(answer: Any, masked: Trace, full: Trace) -> Verdict:
         return wrong("a query sees its own key: the block on the diagonal counts")
     if given != here:
         return wrong("the number is not right: how many blocks of keys does CTA 0 go over, CTA 1, CTA 2?")
-    if bool(faster) != (now < 0.9 * then):
+    if faster != (now < 0.9 * then):
         return wrong("the products are right. But when does a launch end, and how much has that CTA to do?")
     return right(f"{here} of {before} products are left; the longest CTA took {then:,} cycles and now takes {now:,}.")

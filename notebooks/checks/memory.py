@@ -66,12 +66,18 @@ def swizzle(trace: Trace | None, correct: Any, conflicts: Trace, padded: Trace) 
     """
     if trace is None:
         return unanswered()
+    if not hasattr(trace, "events"):
+        return wrong("that is no trace: leave answer = trace.last at the end of the cell.")
     mine, slow, fast = (_write(t) for t in (trace, conflicts, padded))
     if not bool(correct):
         return wrong("the result is no longer the transpose: read each element where it was written.")
-    if trace.events["name"].isin(["write"]).sum() == 0:
-        return wrong('keep the range "write", by which this is measured.')
+    for name in ("read", "write"):
+        if not (trace.events["name"] == name).any():
+            return wrong(f'keep the range "{name}", by which this is measured.')
     reads = [float(t.events.loc[t.events["name"] == "read", "duration"].median()) for t in (trace, padded)]
+    taken, allowed = _shared(trace), _shared(conflicts)
+    if taken is not None and allowed is not None and taken > allowed:
+        return wrong(f"S takes {taken - allowed:,} bytes more than before: padding. Keep its rows at 32 words.")
     halfway = (slow + fast) / 2
     if mine > halfway and reads[0] <= 1.5 * reads[1]:
         if abs(mine - slow) <= 0.05 * slow:
@@ -80,6 +86,11 @@ def swizzle(trace: Trace | None, correct: Any, conflicts: Trace, padded: Trace) 
     if reads[0] > 1.5 * reads[1]:
         return wrong('now "read" has the conflicts: rotate by the row, not by the column.')
     return right(f'"write" takes {mine:.0f} cycles, with padding {fast:.0f}, with conflicts {slow:.0f}.')
+
+
+def _shared(trace: Trace) -> int | None:
+    """Bytes of shared memory of a CTA, where the trace says so."""
+    return trace.meta.resources[0][1] if trace.meta.resources else None
 
 
 def _write(trace: Trace) -> float:

@@ -10,7 +10,7 @@ def number(answer: Any) -> float | None:
     """The answer as a number (3, 3.0, "3", a NumPy scalar, an array or a series of one); ``None`` if it is none."""
     try:
         return float(getattr(answer, "item", lambda: answer)())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # RuntimeError: a tensor of several
         return None
 
 

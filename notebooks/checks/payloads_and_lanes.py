@@ -60,6 +60,8 @@ def highest_of_the_walk_from_7(answer: Any, trace: Trace) -> Verdict:
 
 def counted_steps(trace: Trace | None, steps: Any) -> Verdict:
     """Whether the payloads of each thread's range count its steps; ``steps``: what the kernel computed, by thread."""
+    if trace is not None and not hasattr(trace, "events"):
+        return wrong("that is no trace: leave answer = trace.last at the end of the cell.")
     if trace is None or not len(trace.events):
         return unanswered("give the range a payload and run the cell above, then run this cell again.")
     walks = trace.events[trace.events["name"] == "walk"].set_index("thread").sort_index()
@@ -67,6 +69,10 @@ def counted_steps(trace: Trace | None, steps: Any) -> Verdict:
         return wrong('there has to be one range "walk" for every thread; leave the group as it is.')
     if walks["payload"].isna().all():
         return unanswered("the range has no payload yet: give it one and run the cell above.")
+    if walks["payload_end"].isna().any():
+        return wrong(
+            "an instant has one payload only: keep trace.range, which has one at the begin and one at the end."
+        )
     counted = (walks["payload_end"] - walks["payload"]).tolist()
     expected = [int(count) for count in steps]
     if counted == expected:

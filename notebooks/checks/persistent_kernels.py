@@ -44,7 +44,7 @@ def order(answer: Any, lengths: Sequence[int], workers: int) -> Verdict:
     work = [int(length) for length in lengths]
     try:
         numbers = [int(document) for document in answer]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return wrong("give a list of numbers")
     before = list(range(len(work)))
     if sorted(numbers) != before:

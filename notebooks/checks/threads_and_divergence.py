@@ -47,13 +47,13 @@ def sum_of_the_arms(answer: Any, trace: Trace) -> Verdict:
     truth = median["if"] - 0.75 * work
     if given is None:
         return wrong("that is no number of cycles.")
-    if near(given, truth, 0.1):
+    if near(given, truth, 0.05):
         return right(f"about {truth:.0f} cycles: three quarters of one arm less than before.")
     if near(given, median["if"], 0.05):
         return wrong("that is the range as it is now: something became shorter.")
     if near(given, median["if"] - 0.75 * max(median["first"], median["second"]), 0.05):
         return wrong("both arms multiply equally often, but one range is longer: does its wait become shorter, too?")
-    if near(given, median["if"] - work, 0.05):
+    if near(given, median["if"] - work, 0.03):
         return wrong("the second arm becomes shorter, but it does not go away.")
     if any(near(given, median[name], 0.05) for name in ("first", "second")):
         return wrong("that would be one arm alone. Do its threads have to wait for the others of their warp?")
@@ -64,7 +64,10 @@ def arranged(answer: Any, warps: int = 8, positive: int = 100) -> Verdict:
     """Whether as few warps as possible have threads of both signs; ``answer``: a number for every thread."""
     if answer is None:
         return unanswered("give an arrangement in the cell above, run it, then run this cell again.")
-    signs = np.asarray(answer.tolist() if hasattr(answer, "tolist") else answer, dtype=float).ravel() > 0
+    try:
+        signs = np.asarray(answer.tolist() if hasattr(answer, "tolist") else answer, dtype=float).ravel() > 0
+    except (TypeError, ValueError, OverflowError):
+        return wrong("give a tensor or a list of numbers, one for each thread.")
     if signs.size != warps * WARP:
         return wrong(f"there are {warps} warps of {WARP} threads, but {signs.size} numbers.")
     if signs.sum() != positive:

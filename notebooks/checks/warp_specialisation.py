@@ -73,7 +73,7 @@ def attempt(build: Callable[..., Any], stages: int, arrivals: Any, *inputs: Any)
 
     try:
         with trace.tracing(device="virtual"):
-            kernel = build(stages=stages, arrivals=arrivals)
+            kernel = build(stages=stages, arrivals=int(number(arrivals) or 0))  # "128" and 128.0 are answers, too
         kernel(*(tensor.cpu() for tensor in inputs))
     except SimulationError as error:
         return str(error).splitlines()[0]

@@ -22,7 +22,7 @@ def slowest(answer: Any, trace: Trace) -> Verdict:
     totals, means = by_name.sum(), by_name.mean()
     enclosing = set(ranges.name[ranges.index.isin(ranges.parent.dropna())])
     leaves = [name for name in totals.index if name not in enclosing]
-    if answer not in totals.index:
+    if not isinstance(answer, str) or answer not in totals.index:
         return wrong(f"give one of the names, as a string: {', '.join(map(str, totals.index))}")
     if answer in enclosing:
         return wrong("a loop encloses operators, whose cycles are counted in it: which of them takes the most?")

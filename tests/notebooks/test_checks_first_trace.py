@@ -10,6 +10,7 @@ from tltrace_nb import datasets
 
 TWELVE = planned([Span("double", 0, 400, cta, payload=cta) for cta in range(12)])
 ADD = datasets.load("h200/add")
+TWICE = planned([Span(name, at, at + 40, payload=0) for at, name in ((0, "load"), (50, "load"), (200, "store"))])
 CYCLES = float(ADD.events.set_index("cta").loc[5, "duration"])
 CLOCK = float(ADD.ctas.set_index("cta").loc[5, "clock_ghz"])
 
@@ -65,6 +66,14 @@ def test_the_range_of_another_cta_is_recognised() -> None:
     assert "another CTA" in checks.nanoseconds_of_cta_5(600 / GHZ, trace).why
 
 
+def test_another_cta_is_told_apart_where_they_differ_by_little() -> None:
+    recorded = datasets.load("h200/first_trace")
+    ns = recorded.events.set_index("cta")["duration_ns"]
+    assert checks.nanoseconds_of_cta_5(ns[5], recorded).right
+    assert checks.nanoseconds_of_cta_5(round(ns[5], 1), recorded).right
+    assert "another CTA" in checks.nanoseconds_of_cta_5(ns[4], recorded).why
+
+
 def test_a_range_around_the_load_and_one_around_the_store_are_right() -> None:
     assert checks.load_and_store(steps()).right
 
@@ -78,6 +87,8 @@ def test_a_range_around_the_load_and_one_around_the_store_are_right() -> None:
         (steps(payload=lambda cta: 0), "number of its CTA"),
         (steps(load=(0, 420)), "still open"),
         (steps(load=(0, 395)), "inside of one"),
+        (TWICE, 'one range "load" in every CTA'),
+        (3, "no trace"),
         (steps(store=(41, 440)), "inside of one"),
     ],
 )

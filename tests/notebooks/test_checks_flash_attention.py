@@ -40,6 +40,7 @@ def test_what_is_loaded_ahead_may_be_slow() -> None:
         ("softmax", "is on the critical path"),
         ("load K", "does everybody wait"),
         ("load", "one of the names"),
+        (["load V", "load Q"], "as a string"),
         (3, "one of the names"),
     ],
 )
@@ -82,6 +83,8 @@ def test_a_mask_saves_products_but_not_the_longest_cta(answer) -> None:
     ("answer", "why"),
     [
         ((BEFORE, False), "without the mask"),
+        ((LEFT, None), "True or False"),
+        ((LEFT, "False"), "True or False"),
         ((BEFORE / 2, False), "multiplied whole"),
         ((LEFT - BLOCKS, False), "its own key"),
         ((LEFT + 1, False), "CTA 0"),

@@ -5,6 +5,8 @@ import pytest
 from checks import memory as checks
 from planned import Span, planned
 
+from tltrace_nb.core.tracefile import TraceMeta
+
 
 def transpose(read, write, name="write"):
     return planned([Span("read", 0, read), Span(name, read + 50, read + 50 + write)])
@@ -57,12 +59,23 @@ def test_a_write_as_fast_as_with_padding_is_right() -> None:
         (transpose(440, 800), True, "still meet"),
         (transpose(1400, 120), True, "rotate by the row"),
         (transpose(440, 120, name="out"), True, "keep the range"),
+        (planned([Span("write", 0, 1080)]), True, "keep the range"),
+        ("done", True, "no trace"),
     ],
 )
 def test_other_swizzles_are_told_what_is_wrong(trace, correct, why) -> None:
     verdict = checks.swizzle(trace, correct, CONFLICTS, PADDED)
     assert verdict.state == "wrong"
     assert why in verdict.why
+
+
+def test_padding_is_no_swizzle() -> None:
+    takes = {
+        kib: planned([Span("read", 0, 440), Span("write", 490, 610)], meta=TraceMeta(resources=((32, kib << 10),)))
+        for kib in (4, 5)
+    }
+    assert checks.swizzle(takes[4], True, takes[4], PADDED).state != "wrong"
+    assert "1,024 bytes more" in checks.swizzle(takes[5], True, takes[4], PADDED).why
 
 
 def test_nothing_is_no_answer() -> None:

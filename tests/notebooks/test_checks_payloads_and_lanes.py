@@ -103,6 +103,12 @@ def test_other_payloads_are_told_what_they_count(begins, ends, why) -> None:
     assert why in verdict.why
 
 
+def test_an_instant_has_no_payload_at_an_end() -> None:
+    ends = pd.array([3, None, 3, 3, 3], dtype="Int64")
+    events = counted([0] * 5, [0] * 5).events.assign(payload_end=ends)
+    assert "an instant" in checks.counted_steps(SimpleNamespace(events=events), STEPS).why
+
+
 def test_nothing_is_no_answer() -> None:
     assert checks.longest_walk(None, TRACE).state == "unanswered"
     assert checks.highest_of_the_walk_from_7(None, TRACE).state == "unanswered"

@@ -36,6 +36,7 @@ def test_an_order_is_right_when_nobody_has_much_more_than_the_longest_document(a
         ([0, 1, 2, 3, 4], "exactly once"),
         ([0, 1, 2, 3, 4, 6, 5, 7, 8], "worker 0 has 84 blocks (64, 16, 4)"),
         (7, "a list"),
+        ([float("inf")], "a list"),
     ],
 )
 def test_an_order_that_does_not_help_names_the_worker_that_still_has_too_much(answer, why) -> None:

@@ -50,6 +50,7 @@ def test_three_quarters_of_one_arm_less_are_right(answer) -> None:
 def test_the_recorded_arms_differ_by_a_wait_that_stays() -> None:
     median = CARD.events.groupby("name", observed=True)["duration"].median()
     assert checks.sum_of_the_arms(median["if"] - 0.75 * median["first"], CARD).right
+    assert "does not go away" in checks.sum_of_the_arms(median["if"] - median["first"], CARD).why
     assert "wait" in checks.sum_of_the_arms(median["if"] - 0.75 * median["second"], CARD).why
 
 
@@ -91,6 +92,9 @@ def test_an_arrangement_with_one_mixed_warp_is_right(answer) -> None:
             "same sign next to each other",
         ),
         (signs(50, 100, 50, 56), "boundaries"),
+        (["plus"] * 256, "list of numbers"),
+        ([[1.0], [1.0, 2.0]], "list of numbers"),
+        ({}, "list of numbers"),
     ],
 )
 def test_other_arrangements_are_told_what_is_wrong(answer, why) -> None:

@@ -40,6 +40,7 @@ def test_the_slowest_operator_has_the_largest_total() -> None:
     ("answer", "why"),
     [
         ("loop k", "encloses"),
+        (["loop k"], "as a string"),
         ("reduce sum x → s", "total, not at mean"),
         ("copy X → x", "Who waits"),
         ("gemm", "one of the names"),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
+from urllib.parse import unquote
 
 import pytest
 
@@ -23,8 +26,17 @@ def pair() -> Pair:
 def test_both_axes_have_room_for_the_times_of_both(pair: Pair) -> None:
     rooms = [json.loads(each.header)["room"] for each in pair.timelines]
     for room, other in zip(rooms, (pair.b, pair.a), strict=True):
-        assert room["cycles"] == [other.events["start"].min(), other.events["end"].max()]
-        assert room["ns"][1] == (other.events["start_ns"] + other.events["duration_ns"]).max()
+        shown = other.events.query("cta == 0")
+        assert room["cycles"] == [shown["start"].min(), shown["end"].max()]
+        assert room["ns"][1] == (shown["start_ns"] + shown["duration_ns"]).max()
+
+
+def test_the_still_pictures_have_one_axis_too_and_say_which_is_which(pair: Pair) -> None:
+    pictures = [unquote(unescape(each._texts["text/html"])) for each in pair.timelines]
+    axes = [re.findall(r">([\d,]+)</text><text[^>]*>([\d,]+ (?:ns|cycles))<", picture) for picture in pictures]
+    assert len(axes[0]) == 1
+    assert axes[0] == axes[1]
+    assert ["a: gemm" in pictures[0], "b: dynamic" in pictures[1]] == [True, True]
 
 
 def test_zooming_searching_and_hiding_in_one_is_so_in_the_other(pair: Pair) -> None:

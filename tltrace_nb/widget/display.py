@@ -79,11 +79,14 @@ def _installed(package: str) -> bool:
     return sys.modules.get(package) is not None or (package not in sys.modules and find_spec(package) is not None)
 
 
-def still(trace: TraceLike) -> dict[str, str]:
-    """What stands for the timeline of ``trace`` where nothing runs: a picture and a table, and text."""
+def still(trace: TraceLike, **options: Any) -> dict[str, str]:
+    """What stands for the timeline of ``trace`` where nothing runs: a picture and a table, and text.
+
+    ``options`` are those of ``svg``, for the picture.
+    """
     return {
         "text/plain": repr(trace),
-        "text/html": f"<div>{image(trace)}{table_html(trace.events, TABLE_ROWS)}</div>",
+        "text/html": f"<div>{image(trace, **options)}{table_html(trace.events, TABLE_ROWS)}</div>",
     }
 
 

@@ -18,6 +18,8 @@ from tltrace_nb.widget.lanes import Layout, Time, TraceLike, layout, of_ctas, ro
 from tltrace_nb.widget.text import badge, hover_lines, loss_text, merged_lines, payload_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from tltrace_nb.widget.views import View
@@ -46,11 +48,12 @@ def static_svg(
     limit: int = MOST_EVENTS,
     view: View = "thread",
     tips: bool = True,
+    room: Sequence[float] | None = None,
 ) -> str:
     """A picture as ``svg`` draws it, of at most 240 events whatever ``limit`` is, and fewer where names are long."""
     limit = min(limit, MOST_EVENTS)
     while True:
-        text = svg(trace, width, time=time, events=events, title=title, limit=limit, view=view, tips=tips)
+        text = svg(trace, width, time=time, events=events, title=title, limit=limit, view=view, tips=tips, room=room)
         if len(text.encode()) <= MOST_BYTES or limit == 1:
             return text
         limit = max(1, limit * 2 // 3)
@@ -78,28 +81,39 @@ def svg(
     limit: int = LIMIT,
     view: View = "thread",
     tips: bool = True,
+    room: Sequence[float] | None = None,
 ) -> str:
     """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
 
     At most ``limit`` events are drawn one by one, the others merged; the picture says which. Hovering an event shows
     its details (``tips``) where the viewer shows ``<title>``. ``time``, ``title`` and ``view`` are those of ``figure``,
-    ``events`` is a selection of rows of ``trace.events``. Raises ``ValueError`` for a wrong ``time`` and for a
+    ``events`` is a selection of rows of ``trace.events``; the axis reaches over ``room``, too, two times in its unit.
+    Raises ``ValueError`` for a wrong ``time`` and for a
     ``limit`` below 1.
     """
     shown = trace.events if events is None else events
     plan = layout(trace, limit=limit, time=time, events=shown, view=view)
     heading = _heading(trace, plan, shown, trace.meta.kernel if title is None else title, width)
-    return _draw(trace, plan, width, heading, tips)
+    begin, end = plan.extent
+    extent = (begin, end) if room is None else (min(begin, room[0]), max(end, room[1]))
+    return _draw(trace, plan, extent, width, heading, tips)
 
 
-def _draw(trace: TraceLike, plan: Layout, width: int, lines: list[tuple[str, str]], tips: bool) -> str:
-    """The picture; ``lines`` stand over the lanes, each with its attributes."""
+def _draw(
+    trace: TraceLike,
+    plan: Layout,
+    extent: tuple[float, float],
+    width: int,
+    lines: list[tuple[str, str]],
+    tips: bool,
+) -> str:
+    """The picture; the axis is the ``extent``, ``lines`` stand over the lanes, each with its attributes."""
     top = 20.0 + 17.0 * len(lines)
     colors = name_colors({*trace.events["name"].unique(), *plan.events["name"].unique()})
     foot = top + max(plan.rows, 1.0) * _ROW + _AXIS
     legend = _legend(plan, colors, width, foot + 6)
     height = foot + _KEY * len(legend)
-    begin, end = plan.extent
+    begin, end = extent
     scale = (width - _MARGIN_LEFT - _MARGIN_RIGHT) / max(end - begin, 1e-9)
 
     def at(x: float) -> float:

@@ -121,7 +121,9 @@ class Timeline(anywidget.AnyWidget):
         self._shown = selected(self._trace, events, ctas)
         traces = [self._trace] if beside is None else [self._trace, beside]
         self._names = {name for each in traces for name in each.events["name"].unique()}
-        self._save = save
+        self._save, self._title = save, title
+        if beside is not None and ctas is not None:  # the axis has room for what is shown of it
+            beside = Frames(selected(beside, None, ctas), beside.ctas, beside.flows, beside.losses, beside.meta)
         wire = encode(self.shown, title=title, names=self._names, beside=beside)
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
@@ -167,7 +169,7 @@ class Timeline(anywidget.AnyWidget):
             self._link.remove(self)
         self._link = None
         first = self._shown.empty
-        self._trace, self._shown, self._names = trace, trace.events, names
+        self._trace, self._shown, self._names, self._title = trace, trace.events, names, title
         self.__dict__.pop("_texts", None)
         packed = _packed(wire.columns, self._save)
         self._columns = b"" if packed else wire.columns
@@ -273,7 +275,9 @@ class Timeline(anywidget.AnyWidget):
     @cached_property
     def _texts(self) -> dict[str, str]:
         """The view as ``text/plain`` and ``text/html``, for where nothing runs."""
-        return still(self.shown)
+        unit = self.view["unit"] if self.view["unit"] in self.units else "cycles"
+        room = json.loads(self.header).get("room")
+        return still(self.shown, time=unit, title=self._title, room=room[unit] if room else None)
 
     def __repr__(self) -> str:
         return f"Timeline of {self._texts['text/plain']}"
