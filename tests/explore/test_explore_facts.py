@@ -86,3 +86,7 @@ def test_a_reason_has_notes_and_is_bounded() -> None:
 
 def test_an_error_without_words_has_its_type() -> None:
     assert reason(AssertionError()) == "AssertionError"
+
+
+def test_a_reason_can_be_sent_to_a_browser_whatever_it_says() -> None:
+    assert reason(ValueError("no file \udcff.npy")) == "no file ?.npy"

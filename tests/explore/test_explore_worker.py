@@ -164,6 +164,17 @@ def test_in_an_event_loop_the_loop_hands_over(desk: Desk) -> None:
     assert desk.by == [threading.current_thread()]
 
 
+def test_what_another_thread_asks_for_is_delivered_by_the_loop_that_asked_first(desk: Desk) -> None:
+    async def session() -> None:
+        desk.worker.ask(lambda check: "first")
+        await asyncio.to_thread(desk.worker.ask, lambda check: "of a thread")
+        while "of a thread" not in desk.delivered:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(asyncio.wait_for(session(), PATIENCE_S))
+    assert set(desk.by) == {threading.current_thread()}
+
+
 def test_a_loop_that_has_ended_is_no_error(desk: Desk) -> None:
     slow = Slow("late")
 

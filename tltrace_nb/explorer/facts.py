@@ -166,7 +166,8 @@ def reason(error: BaseException) -> str:
         text = text[: _REASON_CHARS // 3] + "\n…\n" + text[-2 * _REASON_CHARS // 3 :]
     own = isinstance(error, TraceError | ValueError)
     said = text if own and text else f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return "\n".join([said, *getattr(error, "__notes__", ())])
+    whole = "\n".join([said, *getattr(error, "__notes__", ())])
+    return whole.encode("utf-8", "replace").decode()  # a file's name may hold lone surrogates, which cannot be sent
 
 
 def _time(ns: float) -> str:

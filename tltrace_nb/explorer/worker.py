@@ -65,7 +65,7 @@ class Worker(Generic[T]):
             if self._closed:
                 raise RuntimeError("this worker is closed")
             self._supersede()
-            self._job, self._loop, self._pending = job, loop, True
+            self._job, self._loop, self._pending = job, loop or self._loop, True  # a thread of the user's has no loop
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="tltrace explore", daemon=True)
                 self._thread.start()
