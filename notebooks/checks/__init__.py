@@ -32,7 +32,7 @@ class Verdict:
         return f"{_MARK[self.state]}: {self.why}"
 
     def _repr_html_(self) -> str:
-        mark = f'<b style="color:{_COLOR[self.state]}">{_MARK[self.state]}.</b>'
+        mark = f'<b style="color:{_COLOR[self.state]}">{_MARK[self.state]}:</b>'
         return (
             f'<div style="border-left:4px solid {_COLOR[self.state]};padding:2px 10px">{mark} {escape(self.why)}</div>'
         )

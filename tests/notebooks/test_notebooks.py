@@ -1,4 +1,4 @@
-"""The lessons run top to bottom, their exercises can be solved, and what is committed is what a run shows."""
+"""The lessons run top to bottom, their exercises can be solved, and what is committed has been run."""
 
 from __future__ import annotations
 

@@ -88,8 +88,7 @@ def svg(
     At most ``limit`` events are drawn one by one, the others merged; the picture says which. Hovering an event shows
     its details (``tips``) where the viewer shows ``<title>``. ``time``, ``title`` and ``view`` are those of ``figure``,
     ``events`` is a selection of rows of ``trace.events``; the axis reaches over ``room``, too, two times in its unit.
-    Raises ``ValueError`` for a wrong ``time`` and for a
-    ``limit`` below 1.
+    Raises ``ValueError`` for a wrong ``time`` and for a ``limit`` below 1.
     """
     shown = trace.events if events is None else events
     plan = layout(trace, limit=limit, time=time, events=shown, view=view)
