@@ -7,7 +7,7 @@ import collections
 import time
 from pathlib import Path
 
-from generated.check import AUTOMATIC, BY_HAND, WAYS, Result, Verdict, check, fits
+from generated.check import AUTOMATIC, BY_HAND, WAYS, How, Result, Verdict, check, fits, ways
 from generated.features import EVERYTHING, FEATURES
 from generated.generator import generate
 from generated.minimise import minimise
@@ -19,8 +19,9 @@ def main() -> None:
     """Check the kernels of some seeds."""
     parser = argparse.ArgumentParser(prog="python -m generated", description=__doc__)
     parser.add_argument("--seeds", default="0:100", help="first:last, the last left out; or one seed")
-    parser.add_argument("--ways", default="by_hand", help=f"by_hand, auto, all, or some of {', '.join(WAYS)}")
+    parser.add_argument("--ways", default="two", help=f"two a seed, by_hand, auto, all, or of {', '.join(WAYS)}")
     parser.add_argument("--without", default="", help=f"features to switch off: {', '.join(FEATURES)}")
+    parser.add_argument("--events", action="store_true", help="leave out the comparison of the CUDA sources")
     parser.add_argument("--minimise", action="store_true", help="make the first finding of each kind small")
     parser.add_argument("--findings", type=Path, default=Path("generated-findings"), help="folder for the sources")
     parser.add_argument("--source", action="store_true", help="print the sources of the kernels, and check nothing")
@@ -37,10 +38,10 @@ def main() -> None:
     began = time.perf_counter()
     for seed in seeds:
         kernel = generate(seed, profile)
-        for how in _ways(args.ways):
+        for how in _ways(args.ways, kernel, seed):
             if not fits(kernel, how):
                 continue
-            result = check(kernel, how)
+            result = check(kernel, how, cuda=not args.events)
             counted[f"{result.verdict} {result.kind}".strip()] += 1
             if result.verdict in (Verdict.DIFFERS, Verdict.REFUSED):
                 print(
@@ -55,8 +56,8 @@ def main() -> None:
         print(f"{count:6} {what}")
 
 
-def _ways(text: str) -> list[object]:
-    named = {"by_hand": BY_HAND, "auto": AUTOMATIC, "all": (*BY_HAND, *AUTOMATIC)}
+def _ways(text: str, kernel: Kernel, seed: int) -> list[How]:
+    named = {"two": ways(kernel, seed), "by_hand": BY_HAND, "auto": AUTOMATIC, "all": (*BY_HAND, *AUTOMATIC)}
     return list(named[text]) if text in named else [WAYS[name] for name in text.split(",")]
 
 

@@ -14,6 +14,7 @@ from kernels import builds
 from kernels.source import untraced
 
 from generated.contract import automatic_differences, differences
+from generated.features import moved_by_specialisation
 from generated.interpreter import MalformedError, Outcome, inputs, interpret
 from generated.nodes import Kernel
 from generated.render import render
@@ -22,8 +23,9 @@ from tltrace_nb.core.errors import MarkerError, PayloadError, PlacementError, To
 from tltrace_nb.core.lowering import Lowering
 from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
-from tltrace_nb.simulator.run import compile_virtual
+from tltrace_nb.simulator.run import VirtualKernel, compile_virtual
 
 REFUSALS = (PlacementError, PayloadError, MarkerError, TokenError)
 """How the package says that it does not trace a kernel as it is marked."""
@@ -77,12 +79,20 @@ class Result:
 
 
 def fits(kernel: Kernel, how: How) -> bool:
-    """Whether an architecture has what the kernel uses."""
+    """Whether an architecture has what the kernel uses, and TileLang does not itself compute something else there."""
+    if how.gpu == "h200" and how.specialised and moved_by_specialisation(kernel):
+        return False
     return how.gpu == "h200" or all(launch.cluster == 1 for launch in kernel.launches)
 
 
-def check(kernel: Kernel, how: How) -> Result:
-    """Build, run and compare one kernel one way."""
+def ways(kernel: Kernel, seed: int) -> list[How]:
+    """Two ways for a seed, marked by hand and automatically, so that a few seeds together go all."""
+    by_hand, automatic = ([how for how in hows if fits(kernel, how)] for hows in (BY_HAND, AUTOMATIC))
+    return [by_hand[seed % len(by_hand)], automatic[seed % len(automatic)]]
+
+
+def check(kernel: Kernel, how: How, cuda: bool = True) -> Result:
+    """Build, run and compare one kernel one way; ``cuda``: the invariant, too, which takes as long as all the rest."""
     try:
         outcome = interpret(kernel)
     except MalformedError as error:
@@ -98,17 +108,19 @@ def check(kernel: Kernel, how: How) -> Result:
         if refused := _refused_unmarked(kernel, how):
             return Result(how, Verdict.NO_KERNEL, details=(refused,))
         return _crash(how, "building", error)
-    tensors = {name: torch.from_numpy(array.copy()) for name, array in inputs(kernel).items()}
     try:
-        _, trace = virtual.run([tensors[tensor.name] for tensor in kernel.tensors], [])
+        tensors, trace = _run(virtual, kernel)
         wrong = _outputs(kernel, outcome, tensors)
         if wrong:
-            return Result(how, Verdict.DIFFERS, "outputs", tuple(wrong))
+            kind = "outputs, traced or not" if _wrong_untraced(kernel, how, outcome) else "outputs of the traced kernel"
+            return Result(how, Verdict.DIFFERS, kind, tuple(wrong))
         found = automatic_differences(source, outcome, trace) if how.auto else differences(kernel, outcome, trace)
     except Exception as error:  # as above
         return _crash(how, "running", error)
     if found:
         return Result(how, Verdict.DIFFERS, "events", tuple(found))
+    if not cuda:
+        return Result(how, Verdict.AGREES)
     try:
         return invariant(virtual.lowering, func, how)
     except Exception as error:  # as above
@@ -139,6 +151,19 @@ def _refused_unmarked(kernel: Kernel, how: How) -> str:
     except Exception as error:  # TileLang raises whatever it raises
         return f"{type(error).__name__}: {_last_line(error)}"
     return ""
+
+
+def _run(virtual: VirtualKernel, kernel: Kernel) -> tuple[dict[str, torch.Tensor], Trace]:
+    tensors = {name: torch.from_numpy(array) for name, array in inputs(kernel).items()}
+    _, trace = virtual.run([tensors[tensor.name] for tensor in kernel.tensors], [])
+    return tensors, trace
+
+
+def _wrong_untraced(kernel: Kernel, how: How, outcome: Outcome) -> bool:
+    """Whether the kernel computes something else on the virtual GPU without markers, too."""
+    func = render(kernel, marked=False).build()
+    tensors, _ = _run(compile_virtual(func, how.gpu, pass_configs=how.pass_configs), kernel)
+    return bool(_outputs(kernel, outcome, tensors))
 
 
 def _outputs(kernel: Kernel, outcome: Outcome, tensors: dict[str, torch.Tensor]) -> list[str]:

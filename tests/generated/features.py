@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from generated.nodes import (
+    Body,
     Break,
     Call,
     Continue,
@@ -56,6 +57,28 @@ def reads(e: Expr | None) -> set[str]:
         known = {"F": "data", "bx": "block", "by": "block", "tx": "thread", "n": "extent"}
         kinds.add(known.get(name) or {"k": "loop", "u": "variable", "t": "variable", "w": "role"}.get(name[0], "value"))
     return kinds
+
+
+def _persistent(body: Body) -> bool:
+    """Whether a loop's body is the whole of a tile: accumulators filled, a pipeline, a result saved."""
+    inside = [s for s, above in walk(body) if not any(isinstance(o, (For, While, If)) for o in above)]
+    return any(isinstance(s, Fill) for s in inside) and any(map(_pipelined, inside)) and isinstance(inside[-1], Save)
+
+
+def moved_by_specialisation(kernel: Kernel) -> bool:
+    """Whether a pipeline stands in a loop or branch, and something in front of that.
+
+    Where TileLang 0.1.15 specialises such a kernel, it moves what stands in front into the loop or branch, behind the
+    split into roles: accumulators are cleared again and again, or not at all. The untraced kernel does so as well.
+    """
+    for launch in kernel.launches:
+        for i, s in enumerate(launch.body):
+            nested = any(
+                _pipelined(o) and any(isinstance(a, (For, While, If)) for a in above) for o, above in walk((s,))
+            )
+            if nested and not all(isinstance(o, Variable) for o in launch.body[:i]):
+                return True
+    return False
 
 
 def _condition(kind: str) -> _Test:
@@ -126,6 +149,7 @@ FEATURES: dict[str, _Test] = {
     "run_time_pipeline": lambda _, s, __: _pipelined(s) and "data" in reads(s.extent),
     "several_pipelines": lambda k, s, above: _pipelined(s) and sum(_pipelined(o) for o, _ in statements(k)) > 1,
     "pipeline_in_loop": lambda _, s, above: _pipelined(s) and _inside(above, lambda o: isinstance(o, (For, While))),
+    "persistent": lambda _, s, above: not above and isinstance(s, For) and _persistent(s.body),
     "pipeline_in_branch": lambda _, s, above: _pipelined(s) and _inside(above, lambda o: isinstance(o, If)),
     "branch_in_pipeline": lambda _, s, above: isinstance(s, If) and _inside(above, _pipelined),
     "loop_in_pipeline": lambda _, s, above: isinstance(s, For) and s.kind == "serial" and _inside(above, _pipelined),

@@ -67,6 +67,7 @@ _ATTEMPTS = 400
 
 _NEEDS = {
     "one_stage": ("pipeline",),
+    "persistent": ("pipeline",),
     "four_stages": ("pipeline",),
     "fewer_trips_than_stages": ("pipeline",),
     "run_time_pipeline": ("pipeline", "run_time_trips"),
@@ -213,6 +214,8 @@ class _Draw:
     def top(self) -> Body:
         """A launch's body: variables, tile operators, what is saved, and thread code."""
         body: list[Stmt] = []
+        if self.chance("persistent", 0.5):
+            return self.persistent()
         uniform = [self.new("u") for _ in range(self.rng.choice((1, 2)))]
         own = [self.new("t")] if self.rng.random() < 0.6 else []
         for name in (*uniform, *own):
@@ -239,6 +242,21 @@ class _Draw:
         value = Op("+", Name(self.rng.choice((*uniform, *own))), Flag(Name("bx")))
         body += self.marked([Store(f"R{self.number}", 0, value)], threads)
         return tuple(body)
+
+    def persistent(self) -> Body:
+        """A launch's body whose CTAs compute several tiles, one after the other."""
+        accumulators = [name for name in ("f0", "f1", "c0") if self.tile(name)]
+        var = self.new("k")
+        extent = self.extent(_Here(), "serial")
+        here = _Here(indices=((var, 3),), depth=1, ready=frozenset(accumulators), macros=False)
+        body = self.marked([Fill(name, 0) for name in accumulators], here)
+        pipeline, _ = self.pipeline(here)
+        body += self.marked(pipeline, here)
+        body += self.marked([self.save(name) for name in accumulators], here)
+        return (
+            *self.marked([For("serial", var, extent, tuple(body))], _Here()),
+            Store(f"R{self.number}", 0, Flag(Name("bx"))),
+        )
 
     def save(self, tile: str) -> Stmt:
         cta: Expr = Name("bx")

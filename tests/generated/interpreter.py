@@ -193,7 +193,7 @@ class _Value:
 
 @dataclass(frozen=True)
 class _Mask:
-    """The threads here in this run; those that might be, had the data been otherwise; those that are, whatever it is."""
+    """The threads here in this run; those that might be, had the data been otherwise; those that always are."""
 
     here: Lanes
     possible: Lanes

@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import pytest
 
-from generated.check import AUTOMATIC, BY_HAND, WAYS, How, Result, Verdict, check, fits
+from generated.check import BY_HAND, WAYS, Result, Verdict, check, fits, ways
 from generated.features import FEATURES, features
 from generated.found import FOUND
 from generated.generator import generate
 from generated.interpreter import interpret, writers
-from generated.nodes import Kernel
 
 DEFAULT = 100
 FULL = 5000
 SHARD = 50
-
-
-def _ways(kernel: Kernel, seed: int) -> list[How]:
-    """Two ways for a seed, marked by hand and automatically, so that a few seeds together go all."""
-    by_hand = [how for how in BY_HAND if fits(kernel, how)]
-    automatic = [how for how in AUTOMATIC if fits(kernel, how)]
-    return [by_hand[seed % len(by_hand)], automatic[seed % len(automatic)]]
 
 
 def _fine(result: Result) -> bool:
@@ -34,7 +26,7 @@ def _fine(result: Result) -> bool:
 @pytest.mark.parametrize("seed", range(DEFAULT))
 def test_a_generated_kernel_records_what_its_source_says(seed: int) -> None:
     kernel = generate(seed)
-    result = check(kernel, _ways(kernel, seed)[seed // len(BY_HAND) % 2])
+    result = check(kernel, ways(kernel, seed)[seed // len(BY_HAND) % 2])
     assert _fine(result), result
 
 
@@ -45,7 +37,7 @@ def test_thousands_of_generated_kernels(first: int) -> None:
         (seed, str(how)): check(kernel, how)
         for seed in range(first, first + SHARD)
         for kernel in [generate(seed)]
-        for how in _ways(kernel, seed)
+        for how in ways(kernel, seed)
     }
     assert {key: result for key, result in results.items() if not _fine(result)} == {}
 
