@@ -376,7 +376,8 @@ def _by_line(
                 yield f"thread {who.thread}: the begins and ends of {name!r} (line {line}) do not alternate"
                 continue
             want: Counter[_Pair] = Counter()
-            nodes = at_line.get(line, [])
+            reduces = name.startswith("reduce")
+            nodes = [node for node in at_line.get(line, []) if isinstance(node, Sum) == reduces]
             for node in nodes:
                 for worked in ran.get(id(node), ()):
                     if worked.mask[who.author]:

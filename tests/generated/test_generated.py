@@ -10,7 +10,7 @@ import pytest
 
 from generated.check import BY_HAND, WAYS, Result, Verdict, check, fits, ways
 from generated.features import FEATURES, features
-from generated.found import FOUND
+from generated.found import FOUND, MAY_BE_REFUSED
 from generated.generator import generate
 from generated.interpreter import interpret, writers
 
@@ -48,7 +48,7 @@ def test_what_was_found_once_is_right_now(name: str, way: str) -> None:
     kernel = FOUND[name]
     if fits(kernel, WAYS[way]):
         result = check(kernel, WAYS[way])
-        assert _fine(result), result
+        assert result.verdict is Verdict.AGREES or (_fine(result) and name in MAY_BE_REFUSED), result
 
 
 def test_the_default_seeds_have_every_feature() -> None:
