@@ -88,11 +88,13 @@ SITES: Mapping[str, str] = {
     "source": "category",
     "range": "int32",
     "count": "int64",
+    "reason": "category",
 }
 """One row per site, a marker of the kernel; the begin and the end of a range are two.
 
 ``site``: the marker's number; ``range``: that of its range's begin, -1 for an instant. ``kind``: begin, end or instant.
 ``payload``: its type, none, int32, uint32, float32 or bool. ``count``: how often it recorded, 0 for one that never did.
+``reason``: why it never did, as far as the kernel tells; missing for one that did.
 """
 
 LOSSES: Mapping[str, str] = {

@@ -98,7 +98,8 @@ class SiteTable:
 
     ``capacity`` is in records per writer, the header not counted. ``ctas`` lists the linear ids of the traced CTAs in
     row order, or is ``None`` when every CTA is traced. ``flows`` are the (source, destination) names of ``trace.dag``.
-    ``note`` says what of the kernel is not marked although it was asked for.
+    ``note`` says what of the kernel is not marked although it was asked for. ``reasons`` are the sites that cannot
+    record, or may be silent while others pass them, each with the reason.
     """
 
     kernel: str
@@ -113,6 +114,7 @@ class SiteTable:
     source: str = ""
     source_hash: str = ""
     note: str = ""
+    reasons: tuple[tuple[int, str], ...] = ()
     version: int = TABLE_VERSION
 
     @property
@@ -123,8 +125,9 @@ class SiteTable:
     def to_json(self) -> str:
         """The table as JSON text; ``from_json`` is its inverse."""
         fields = dataclasses.asdict(self)
-        if not self.note:  # tables of earlier versions have none, and the text decides the tag
-            del fields["note"]
+        for name in ("note", "reasons"):  # tables of earlier versions have none, and the text decides the tag
+            if not fields[name]:
+                del fields[name]
         return json.dumps(fields, sort_keys=True)
 
     @classmethod
@@ -148,6 +151,7 @@ class SiteTable:
                     ),
                     "writers": tuple(Writer(**w) for w in raw["writers"]),
                     "flows": tuple((str(a), str(b)) for a, b in raw["flows"]),
+                    "reasons": tuple((int(site), str(reason)) for site, reason in raw.get("reasons", ())),
                     "launches": tuple(
                         Launch(**{**n, "grid": tuple(n["grid"]), "block": tuple(n["block"])}) for n in raw["launches"]
                     ),
