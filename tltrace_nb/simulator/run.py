@@ -33,6 +33,7 @@ from tltrace_nb.simulator.lines import lines
 from tltrace_nb.simulator.machine import PRESETS, Gpu, occupancy, preset
 from tltrace_nb.simulator.memory import Array, dtype_of
 from tltrace_nb.simulator.needs import needed_data
+from tltrace_nb.simulator.predicates import as_branches
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.registers import written_out
@@ -181,7 +182,9 @@ def compile_virtual(
         lowering = prepare(func, target, options, pass_configs)
         ready = lowering.instrument(schedule(lowering.anchored, target, pass_configs))
         layouts = spreads(ready, target)
-    shapes = tuple(dataclasses.replace(s, body=by_element(written_out(s.body), ready)) for s in launches(ready))
+    shapes = tuple(
+        dataclasses.replace(s, body=by_element(written_out(as_branches(s.body)), ready)) for s in launches(ready)
+    )
     notes = tuple(
         dict(s.annotations) for s, _ in walk(ready.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK
     )
