@@ -73,8 +73,8 @@ class Nests:
         if isinstance(loop.extent, tirx.IntImm):
             w.extents[loop.loop_var] = int(loop.extent)
         grid = (*place.grid[:d], loop.loop_var, *place.grid[d + 1 :])
-        w.line(f"if {size} > 0:")
-        w.statements.body(loop.body, replace(place, grid=grid))
+        with w.block(f"if {size} > 0"):
+            w.statements(loop.body, replace(place, grid=grid))
         w.line(f"{size} = 1")
 
 

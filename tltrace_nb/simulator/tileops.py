@@ -112,8 +112,7 @@ class TileOperators:
             return
         meet = f"yield Meet({w.number()}, {place.strands!r})"
         w.line(meet)
-        w.line(f"if c.index == c.first({place.strands!r}):")
-        with w.indented():
+        with w.block(f"if c.index == c.first({place.strands!r})"):
             write()
         w.line(meet)
 
@@ -152,8 +151,7 @@ class TileOperators:
             size = f"{self.count(extents, place)} * {w.item_bytes(target)}"
             cost = self._moved(source, target, extents, place, "tma")
             elected = f" and c.index == c.first({place.strands!r})" if len(place.strands) > 1 else ""
-            w.line(f"if {place.mask} is not False{elected}:")
-            with w.indented():
+            with w.block(f"if {place.mask} is not False{elected}"):
                 w.line(f"yield c.tma({cost}, {barrier}, {size}, {arrives}, {args})")
             if arrives:
                 w.arrives(notes["barrier"].buffer, place.strands)
