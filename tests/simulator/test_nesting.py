@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -143,6 +144,15 @@ def test_a_branch_in_which_nothing_is_to_be_computed_is_a_branch(kernel: Virtual
     makers = containers(kernel)
     source = compiled(kernel, makers["if and else"](makers["roles"](sequence([]))), functional=False).source
     assert source.count("pass") == 4
+
+
+def test_a_loop_with_a_step_goes_up_to_its_extent(kernel: VirtualKernel) -> None:
+    """As TVM's C does; no front end of TileLang's writes such a loop, but a pass may."""
+    store = simple(kernel)["BufferStore"]
+    low, extent, step = (tirx.IntImm("int32", n) for n in (3, 10, 4))
+    body = tirx.For(tirx.Var("i", "int32"), low, extent, tirx.ForKind.SERIAL, store, step=step)
+    (turns,) = re.findall(r"in (range\(.*\)):", compiled(kernel, body, functional=True).source)
+    assert list(eval(turns)) == [3, 7, 11]
 
 
 @pytest.mark.parametrize("terms", [50, 400])

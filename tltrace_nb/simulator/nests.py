@@ -63,6 +63,8 @@ class Nests:
 
     def _axis(self, loop: Any, place: Place) -> None:
         w = self._w
+        if loop.step is not None:
+            raise w.unsupported("T.Parallel with a step", loop)
         d = next(i for i, v in enumerate(place.grid) if v is None)
         rank = len(place.grid)
         size = f"n{place.nest}_{d}"

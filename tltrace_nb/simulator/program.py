@@ -25,7 +25,7 @@ from tltrace_nb.core.reach import LaunchShape
 from tltrace_nb.simulator import bits, tiles, values, warps
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
-from tltrace_nb.simulator.errors import UnsupportedError
+from tltrace_nb.simulator.errors import UnsupportedError, unsupported
 from tltrace_nb.simulator.expressions import Expressions, Place
 from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.inhand import InHand
@@ -288,10 +288,7 @@ class Writer:
 
     def unsupported(self, what: str, node: Any) -> UnsupportedError:
         """The error that names what and where."""
-        text = " ".join(str(node).split())
-        text = text if len(text) < 200 else f"{text[:197]}..."
-        where = f"kernel {self._name}, {self._here}" if self._here else f"kernel {self._name}"
-        return UnsupportedError(f"{where}: the virtual GPU does not know {what}: {text}")
+        return UnsupportedError(unsupported(self._name, self._here, what, node))
 
     # ---- names
 
@@ -381,6 +378,11 @@ class Writer:
         by_name = dict(zip(self._shape.thread_vars, "xyz", strict=True))
         names = {v: by_name[v] for v in variables if v in by_name}
         return [names.get(v) or self.thread_loops.get(v, "x") for v in variables]
+
+    def is_whole_axis(self, axis: str, loop: Any) -> bool:
+        """Whether a loop has as many turns as the block has threads along an axis."""
+        extent = self._shape.block["xyz".index(axis)]
+        return isinstance(loop.extent, tirx.IntImm) and int(loop.extent) == extent and int(loop.min) == 0
 
     def block_shape(self) -> tuple[int, int, int]:
         """The block's extents, z, y, x."""

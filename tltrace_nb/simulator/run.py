@@ -17,7 +17,7 @@ from tvm import tirx
 
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.ir import ROOT_BLOCK, walk
+from tltrace_nb.core.ir import ROOT_BLOCK, source_of, walk
 from tltrace_nb.core.lowering import Lowering, check_budget, prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.reach import LaunchShape, launches
@@ -26,7 +26,7 @@ from tltrace_nb.core.sites import TABLE_ATTRIBUTE
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.binding import bind
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
-from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
+from tltrace_nb.simulator.errors import SimulationError, UnsupportedError, unsupported
 from tltrace_nb.simulator.footprint import footprint, shared_buffers
 from tltrace_nb.simulator.fragments import spreads
 from tltrace_nb.simulator.lines import lines
@@ -36,6 +36,7 @@ from tltrace_nb.simulator.needs import needed_data
 from tltrace_nb.simulator.predicates import as_branches
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.recording import Recorder
+from tltrace_nb.simulator.refusals import undecided, undecided_outside
 from tltrace_nb.simulator.registers import written_out
 from tltrace_nb.simulator.storage import Layout, number
 from tltrace_nb.simulator.vectors import by_element
@@ -182,6 +183,7 @@ def compile_virtual(
         lowering = prepare(func, target, options, pass_configs)
         ready = lowering.instrument(schedule(lowering.anchored, target, pass_configs))
         layouts = spreads(ready, target)
+    _refuse_undecided(ready, lowering)
     shapes = tuple(
         dataclasses.replace(s, body=by_element(written_out(as_branches(s.body)), ready)) for s in launches(ready)
     )
@@ -204,6 +206,18 @@ def compile_virtual(
     )
     guarded = not bool((pass_configs or {}).get(_UNGUARDED, False))
     return VirtualKernel(lowering, ready, model, options, shapes, programs, notes, strict and functional, guarded)
+
+
+def _refuse_undecided(ready: Any, lowering: Lowering) -> None:
+    """Refuse what ``decisions`` does not name, before anything rewrites it."""
+    name = lowering.table.kernel
+    for what, statement in undecided_outside(ready):
+        raise UnsupportedError(unsupported(name, source_of(statement), what, statement))
+    for launch, shape in enumerate(launches(ready)):
+        for statement, _ in walk(shape.body):
+            for what in undecided(statement):
+                where = lines(shape.body, lowering.marked.func, lowering.table, launch)
+                raise UnsupportedError(unsupported(name, where.statements[statement], what, statement))
 
 
 @contextlib.contextmanager

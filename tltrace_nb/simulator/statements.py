@@ -23,13 +23,6 @@ from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, PARALLEL
 if TYPE_CHECKING:
     from tltrace_nb.simulator.program import Writer
 
-_SILENT_ATTRIBUTES = (
-    "kWarpSpecializationScope", "tl.assume", "thread_extent", "warp_specialize", "threadblock_swizzle_pattern",
-    "tl.assume_requires_runtime_check", "pragma_unroll_explicit", "async_scope", "tl.ws_op_id", "reduce_scope",
-    "kCustomWarpSpecialization", "tl.min_blocks_per_sm",
-)  # fmt: skip
-
-
 _SHORT = 16
 """Turns of a loop that compilers unroll and whose loads they then issue together."""
 
@@ -59,14 +52,10 @@ class Statements:
             case tirx.SBlockRealize():
                 return self(s.block, place)
             case tirx.SBlock():
-                if s.match_buffers or s.iter_vars:
-                    raise w.unsupported("blocks with iteration variables or matched buffers", s)
                 return self(s.body, place)
             case tirx.AttrStmt():
                 if s.attr_key == "reduce_scope":
                     w.combiner = type(s.node.result[0]).__name__
-                if s.attr_key not in _SILENT_ATTRIBUTES and not s.attr_key.startswith("pragma"):
-                    raise w.unsupported(f"the attribute {s.attr_key}", s)
                 return self(s.body, place)
             case tirx.Bind():
                 if str(s.var.dtype) == "handle":
@@ -84,7 +73,8 @@ class Statements:
                     (self._loop if isinstance(s, tirx.For) else self._while)(s, place)
                 self._loops -= 1
             case tirx.AssertStmt():
-                w.line(f"c.check({w.expressions(s.condition, place)}, {str(s.message)!r})")
+                message = "".join(str(part.value) for part in s.message_parts)
+                w.line(f"c.check({w.expressions(s.condition, place)}, {message!r})")
             case tirx.Evaluate():
                 return self._evaluate(s, place)
             case _ if type(s).__name__ in ("AllocBuffer", "DeclBuffer"):
@@ -223,9 +213,12 @@ class Statements:
             w.nests(s, place)
             return
         if s.thread_binding is not None:
-            w.line(f"{w.define(s.loop_var)} = c.thread({str(s.thread_binding.thread_tag)!r})")
+            tag = str(s.thread_binding.thread_tag)
+            if not tag.startswith("threadIdx.") or not w.is_whole_axis(tag[-1], s):
+                raise w.unsupported(f"loops bound to {tag} of another extent than the launch's", s)
+            w.line(f"{w.define(s.loop_var)} = c.thread({tag!r})")
             w.varying.variables.add(s.loop_var)
-            w.thread_loops[s.loop_var] = str(s.thread_binding.thread_tag)[-1]
+            w.thread_loops[s.loop_var] = tag[-1]
             self(s.body, place)
             return
         if not place.grid and w.vector is None and self._is_at_once(s):
@@ -242,16 +235,16 @@ class Statements:
             count, first = w.assign(extent), w.assign(low)
             turn, mask = w.temporary(), w.temporary()
             w.line(f"{mask} = {place.mask}")
-            with w.block(f"for {turn} in range(int(np.max({count})))"):
+            with w.block(f"for {turn} in range(0, int(np.max({count})), {step})"):
                 w.line(f"{mask} = both({mask}, {turn} < {count})")
                 w.line(f"if {mask} is False: break")
-                w.line(f"{name} = {first} + {turn} * {step}")
+                w.line(f"{name} = {first} + {turn}")
                 self._turn(s.body, replace(place.under(mask), loop=len(place.masks)))
             return
         if w.varying.breaks(s.body):
             mask = w.assign(place.mask)
             inner = replace(place.under(mask), loop=len(place.masks))
-        bounds = f"{extent}" if low == "0" and step == 1 else f"{low}, {low} + {extent} * {step}, {step}"
+        bounds = f"{extent}" if low == "0" and step == 1 else f"{low}, {low} + {extent}, {step}"
         with w.block(f"for {name} in range({bounds})"):
             if inner.loop < 0:
                 self(s.body, inner)

@@ -135,9 +135,6 @@ class TileOperators:
     def _copy(self, name: str, call: Any, place: Place) -> None:
         w = self._w
         notes = dict(call.annotations or {})
-        for forbidden in ("cluster_mask", "dst_block"):
-            if forbidden in notes:
-                raise w.unsupported(f"copies with {forbidden}", call)
         regions = _same_extents(call.args[0], call.args[1])
         (source, from_box, extents), (target, to_box, _) = (self.box(region, place) for region in regions)
         scopes = str(source.scope()), str(target.scope())
@@ -285,7 +282,9 @@ class TileOperators:
                 kind = str(call.args[2].value)
                 if kind not in REDUCTIONS:
                     raise w.unsupported(f"the reduction {kind}", call)
-                done = f"reduce({from_box}, {to_box}, {kind!r}, {int(call.args[3])}, {bool(call.args[4].value)})"
+                nan = bool(int(dict(call.annotations or {}).get("nan_propagate", 0)))
+                how = f"{kind!r}, {int(call.args[3])}, {bool(call.args[4].value)}, {nan}"
+                done = f"reduce({from_box}, {to_box}, {how})"
             elif name in ("cumsum", "cummax"):
                 done = f"scan({from_box}, {to_box}, {name!r}, {int(call.args[2])}, {bool(call.args[3].value)})"
             elif name == "im2col":
