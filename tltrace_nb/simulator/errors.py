@@ -33,5 +33,9 @@ class MemoryAccessError(SimulationError, IndexError):
     """Shared memory was read before it was written, or an access lies outside of its buffer."""
 
 
+class UnwrittenError(MemoryAccessError):
+    """Shared memory or a fragment was read before it was written, and what it held matters."""
+
+
 class StepLimitError(SimulationError):
     """A loop ran longer than the step limit."""
