@@ -60,6 +60,7 @@ class VirtualKernel:
     shapes: tuple[LaunchShape, ...]
     programs: tuple[Program, ...]
     annotations: tuple[dict[str, Any], ...]
+    functional: bool
     uninitialised: str
     guarded: bool
 
@@ -111,7 +112,10 @@ class VirtualKernel:
         if started is not None:
             started(trace)
 
-        def launched(watch: Watch | None = None) -> Engine:
+        engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
+
+        def launched(watch: Watch | None = None) -> None:
+            nonlocal engine
             engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
             for program, grid, notes in zip(self.programs, grids, self.annotations, strict=True):
                 tracked = self.uninitialised != "zero"
@@ -121,7 +125,6 @@ class VirtualKernel:
                 places = self._places(program, scalars)
                 launch = Launch(self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta)
                 engine.run(launch)
-            return engine
 
         passed = [a for data, a in arrays.items() if data in self._stored and data in given - set(bound.written)]
         made = [slots, *bound.written.values(), *(a for d, a in arrays.items() if d in bound.written or d not in given)]
@@ -129,24 +132,24 @@ class VirtualKernel:
         note = origin.note
         try:
             try:
-                engine = launched()
+                launched()
             except UnwrittenError as error:
                 if self.uninitialised == "error":
                     raise
-                engines: list[Engine] = []
 
                 def watched(watch: Watch) -> Any:
-                    engines.append(launched(watch))
-                    return watch.end(engines[-1].now, slots)
+                    launched(watch)
+                    return watch.end(engine.now, slots)
 
                 settle(watched, before, given, error)
-                engine = engines[-1]
                 note = "; ".join(filter(None, (note, f"{error} (no output, branch or address depends on it)")))
         except SimulationError as error:
             error.trace = trace
             raise
         finally:
             bound.pack()
+            for line in engine.printed if self.functional else ():
+                print(line)
         work = engine.flop, float(sum(a.nbytes for a in arrays.values()))
         trace.meta = dataclasses.replace(origin, note=note, work=work)
         match bound.outputs:
@@ -241,7 +244,7 @@ def compile_virtual(
     )
     guarded = not bool((pass_configs or {}).get(_UNGUARDED, False))
     asked = uninitialised if functional else "zero"
-    return VirtualKernel(lowering, ready, model, options, shapes, programs, notes, asked, guarded)
+    return VirtualKernel(lowering, ready, model, options, shapes, programs, notes, functional, asked, guarded)
 
 
 def _refuse_undecided(ready: Any, lowering: Lowering) -> None:
@@ -283,7 +286,8 @@ def simulate(
 
     ``inputs`` are torch tensors of the CPU or NumPy arrays; they are changed where the kernel writes to them. What
     ``out_idx`` names is allocated, zeroed, by default the trailing parameters that were not passed.
-    ``functional=False`` computes only what control flow, addresses or payloads depend on. ``uninitialised``: what
+    ``functional=False`` computes only what control flow, addresses or payloads depend on, and
+    prints nothing. ``uninitialised``: what
     reading shared memory or a fragment is that nobody has written: an "error"; a "note" on the trace where no output,
     branch or address depends on it, else an error; or a "zero". Of an output that was allocated it is an error.
 

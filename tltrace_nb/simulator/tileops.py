@@ -17,6 +17,7 @@ from tltrace_nb.simulator.atomics import Atomics
 from tltrace_nb.simulator.barrierops import BARRIERS, BarrierOperators
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.expressions import Place
+from tltrace_nb.simulator.intrinsics import OTHER_TRACERS, PRINTS
 from tltrace_nb.simulator.tiles import REDUCTIONS
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
 
@@ -28,7 +29,7 @@ NOTHING = (
     "warpgroup_fence_operand", "annotate_producer_reg_dealloc", "annotate_consumer_reg_alloc", "sync_warp", "pdl_sync",
     "pdl_trigger", "warpgroup_arrive", "warpgroup_commit_batch",
 )  # fmt: skip
-"""Fences, hints and prints, which change nothing here."""
+"""Fences and hints, which change nothing here."""
 
 
 class TileOperators:
@@ -64,10 +65,21 @@ class TileOperators:
             self._w.line(f"c.check_lanes({asked}, {place.mask}, {message!r})")
         elif name == "call_extern" and str(call.args[0].value) == "__nanosleep":
             self._w.line(f"c.t += {self._w.same(call.args[1], place)} * c.engine.gpu.clock_ghz")
-        elif name == "call_extern" and not str(call.args[0].value).startswith("debug_print"):
+        elif name == "call_extern" and str(call.args[0].value).startswith(PRINTS):
+            self._print(call, place)
+        elif name == "call_extern" and not str(call.args[0].value).startswith(OTHER_TRACERS):
             raise self._w.unsupported(f"the function {call.args[0].value}", call)
         elif name not in NOTHING:
             raise self._w.unsupported(f"the operation {name}", call)
+
+    def _print(self, call: Any, place: Place) -> None:
+        """``T.print``."""
+        w = self._w
+        message, *rest = call.args[1:]
+        given = "".join(f"{_quoted(e) or w.expressions(e, place)}, " for e in rest)
+        dtype = str(rest[-1].dtype) if rest else ""
+        w.line(f"c.print({bool(place.grid)}, {place.mask}, {_quoted(message)}, ({given}), {dtype!r})")
+        w.tally.take()
 
     # ---- parts of a call
 
@@ -343,6 +355,11 @@ class TileOperators:
         else:
             w.expressions(value, place)
         w.statements.spend(place)
+
+
+def _quoted(e: Any) -> str:
+    """The text of a constant string, nothing for anything else."""
+    return repr(str(e.value)) if isinstance(e, tirx.StringImm) else ""
 
 
 def _same_extents(source: Any, target: Any) -> tuple[Any, Any]:
