@@ -27,6 +27,7 @@ BY_DATA = {
     "grouped_gemm": "the group is found in a table",
     "guarded_tile": "a condition on a loaded flag",
     "only_markers": "a condition on a loaded flag",
+    "ragged_pipeline": "trip counts come from memory",
     "spent_condition": "a condition on a variable",
     "stream_k": "a while loop on a variable",
     "top_k": "conditions on scores",

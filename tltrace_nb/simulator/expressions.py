@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _AFFINE = ("Add", "Sub", "Mul")
 """Arithmetic on the indices of an element, which compilers do once for all elements of a thread."""
+_DEEP = 80
+"""Parentheses of an expression whose value gets a name; Python's parser takes 200 in one another."""
 _DIVISION = 5
 """Instructions of an integer division by a constant: a long product, its high half, shifts, for the rest a product."""
 
@@ -74,7 +76,11 @@ class Expressions:
         self._w = writer
 
     def __call__(self, e: Expr, place: Place) -> str:
-        """The expression's text."""
+        """The expression's text, never nested more deeply than Python's parser takes."""
+        text = self._text(e, place)
+        return text if text.count("(") < _DEEP else self._w.assign(text)
+
+    def _text(self, e: Expr, place: Place) -> str:
         if isinstance(e, (int, float)):
             return repr(e)
         kind = type(e).__name__
@@ -315,9 +321,8 @@ class Expressions:
             return f"choose({asked}, {self(a, place)}, {self(b, place)})"
         taken = self._w.temporary()
         if not self._w.varying(condition):
-            for test, value in ((f"if {asked}:", a), ("else:", b)):
-                self._w.line(test)
-                with self._w.indented():
+            for test, value in ((f"if {asked}", a), ("else", b)):
+                with self._w.block(test):
                     self._w.line(f"{taken} = {self(value, place)}")
             return taken
         results = []
@@ -325,8 +330,7 @@ class Expressions:
             result = self._w.temporary()
             mask = self._w.assign(test)
             self._w.line(f"{result} = 0")
-            self._w.line(f"if {mask} is not False:")
-            with self._w.indented():
+            with self._w.block(f"if {mask} is not False"):
                 self._w.line(f"{result} = {self(value, place.under(mask))}")
             results.append(result)
         self._w.tally.add(Unit.CUDA, 1)

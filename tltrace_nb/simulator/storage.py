@@ -21,6 +21,7 @@ from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.memory import Array, View, dtype_of
 from tltrace_nb.simulator.program import BufferUse, Program
 from tltrace_nb.simulator.strand import Cta, Strand
+from tltrace_nb.simulator.unwritten import Watch
 
 Lanes = tuple[Array, Array, Array, Array]
 
@@ -48,10 +49,13 @@ class Layout:
         scalars: dict[Any, int],
         grid: tuple[int, int, int],
         annotations: dict[str, Any],
-        strict: bool,
+        tracked: bool,
         guarded: bool,
+        watch: Watch | None = None,
     ):
-        self.name, self.program, self.grid, self.strict = name, program, grid, strict
+        """``tracked``: reading what nobody has written is an error; in a CTA's own memory not while one watches."""
+        self.name, self.program, self.grid = name, program, grid
+        self._watch = watch
         self.cluster = _cluster(annotations)
         self._scalars = scalars
         self._counts = {d: [int(c) for c in counts] for d, counts in annotations.get("barrier_init", {}).items()}
@@ -59,14 +63,18 @@ class Layout:
         kinds: dict[Any, set[str]] = {}
         for use in program.buffers:
             kinds.setdefault(use.buffer.data, set()).add(str(use.buffer.dtype))
-        self._tracked = {d for d, names in kinds.items() if len(names) == 1} if strict else set()
+        self._tracked = {d for d, names in kinds.items() if len(names) == 1} if tracked else set()
         self._global: dict[int, View] = {}
         for use in program.buffers:
             if use.scope == "global":
                 array = self._as(use, arrays[use.buffer.data])
                 fallback = fallbacks.get(use.buffer.data, 0)
                 valid = self._valid(use, written.get(use.buffer.data)) if use.buffer.data in self._tracked else None
-                self._global[use.number] = View(array, str(use.buffer.name), guarded, valid, fallback, zeroed=True)
+                told = watch is not None and use.buffer.data in watch.outputs
+                self._global[use.number] = View(
+                    array, str(use.buffer.name), guarded, valid, fallback, zeroed=True,
+                    log=None if watch is None else watch.see, told=told,
+                )  # fmt: skip
         self._sizes: dict[Any, int] = {}
         for use in program.buffers:
             if use.scope != "global":
@@ -100,12 +108,14 @@ class Layout:
             own = data in self.program.private and use.scope == "local.fragment"
             key = (data, strand.index if own else -1)
             if key not in store:
-                tracked = data in self._tracked
+                tracked = data in self._tracked and self._watch is None
                 dtype = self._dtype(use)
-                raw = np.zeros(self._sizes[data], np.uint8)
+                size = self._sizes[data]
+                raw = np.zeros(size, np.uint8) if self._watch is None else self._watch.memory(size, dtype)
                 store[key] = raw, np.zeros(self._sizes[data] // dtype.itemsize, bool) if tracked else None
             raw, valid = store[key]
-            return View(self._as(use, raw), str(use.buffer.name), False, self._valid(use, valid))
+            log = None if self._watch is None or own else self._watch.see
+            return View(self._as(use, raw), str(use.buffer.name), False, self._valid(use, valid), log=log)
 
         def barrier(index: int) -> list[Mbarrier]:
             use = self._uses[index]

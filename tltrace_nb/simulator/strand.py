@@ -15,6 +15,7 @@ from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.costing import Cost
 from tltrace_nb.simulator.errors import SimulationError, StepLimitError
 from tltrace_nb.simulator.memory import Array, Mask, View
+from tltrace_nb.simulator.printing import printed
 from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until
 
 _WARP = 32
@@ -155,6 +156,11 @@ class Strand:
         """``T.device_assert`` in the lanes of a mask."""
         if np.any(np.logical_and(mask, np.logical_not(condition))):
             raise SimulationError(f"device assertion failed: {message}")
+
+    def print(self, by_iteration: bool, mask: Mask, message: str, rest: tuple[Any, ...], dtype: str) -> None:
+        """``T.print`` in the lanes of a mask: threads, or iterations of T.Parallel."""
+        threads = None if by_iteration else (self.threads_x, self.threads_y, self.threads_z)
+        self.engine.printed += printed(self.cta.block, threads, mask, message, rest, dtype)
 
     # ---- barriers and asynchronous work
 
