@@ -26,6 +26,7 @@ from tltrace_nb.core.dead import dead_sites
 from tltrace_nb.core.errors import CapacityError, PayloadError, PlacementError
 from tltrace_nb.core.holds import role_scopes
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, with_block
+from tltrace_nb.core.names import IMPORT, imported_sources, refuse_names
 from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
 from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
 from tltrace_nb.core.payloads import check_moving_payloads, without_payload
@@ -35,6 +36,7 @@ from tltrace_nb.core.schedule import schedule
 from tltrace_nb.core.silence import Silence
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, Keep, Launch, SiteTable, table_rows
 from tltrace_nb.core.slots import slot_words, slots_bytes
+from tltrace_nb.core.swizzle import unknown_blocks
 from tltrace_nb.core.writers import LaunchPlan, Plan, RecordPlan, plan
 
 _INT32 = "int32"
@@ -76,6 +78,7 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not
     schedule.
     """
+    refuse_names(func)
     bare = schedule(strip(func), target, pass_configs)
     if options.auto is not None:
         func = mark(func, options.auto)
@@ -175,7 +178,8 @@ def _table(
     grids = [_constant_grid(shape) for shape in shapes]
     first_row, entries = 0, []
     for i, (shape, grid) in enumerate(zip(shapes, grids, strict=True)):
-        entries.append(Launch(f"{marked.name}_{i}" if len(shapes) > 1 else marked.name, grid, shape.block, first_row))
+        name = f"{marked.name}_{i}" if len(shapes) > 1 else marked.name
+        entries.append(Launch(name, grid, shape.block, first_row, shape.rasterisation))
         if None in grid and len(shapes) > 1:
             raise PlacementError(
                 f"kernel {marked.name}: several launches of which one has a dynamic grid; trace them one by one"
@@ -200,7 +204,7 @@ def _table(
         max_events=options.max_events,
         source=marked.sites[0].source.rpartition(":")[0] if marked.sites else "",
         source_hash=source_hash(strip(func)),
-        note=note,
+        note="; ".join(filter(None, (note, unknown_blocks(entries)))),
         reasons=reasons,
     )
     rows = table_rows(table)
@@ -255,6 +259,7 @@ class _Emitter:
         self._table = lowering.table
         self._marked = lowering.marked
         self._placed = placed
+        self._helper = device.helper("\n".join(imported_sources(placed)))
         # The parameter's buffer as the scheduled function has it: passes may have replaced the object.
         self._slots = placed.buffer_map[placed.params[-1]]
         shapes = launches(placed)
@@ -275,7 +280,7 @@ class _Emitter:
         cursor = device.cursor_buffer()
         thread = shape.thread_id()
         boundary = {
-            "row": _row(shape.cta_id(), launch, table),
+            "row": _row(device.cta_id(shape), launch, table),
             "writer": _position(thread, tuple(w.thread for w in table.writers)),
             "table": table,
         }
@@ -316,7 +321,7 @@ class _Emitter:
 
         body = visit(block.body)
         annotations = dict(block.annotations)
-        annotations["pragma_import_c"] = str(annotations.get("pragma_import_c", "")) + device.HELPER
+        annotations[IMPORT] = self._helper + str(annotations.get(IMPORT, ""))
         return with_block(
             block,
             body=sequence([enter, *flatten(body), leave]),
@@ -339,8 +344,9 @@ def _position(value: Expr, members: tuple[int, ...]) -> Expr:
     if len(steps) == 1 and len(members) > 2:
         (step,) = steps
         offset = value - members[0]
-        inside = tirx.all(value >= members[0], value <= members[-1], tirx.floormod(offset, step) == 0)
-        return tirx.Select(inside, tirx.floordiv(offset, step), missing)
+        # Truncating, for TileLang does not know the offset to be positive, and rounding down would add statements.
+        inside = tirx.all(value >= members[0], value <= members[-1], tirx.truncmod(offset, step) == 0)
+        return tirx.Select(inside, tirx.truncdiv(offset, step), missing)
     position: Expr = missing
     for index, member in enumerate(members):
         position = tirx.Select(value == member, tirx.IntImm(_INT32, index), position)

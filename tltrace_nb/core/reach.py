@@ -22,6 +22,8 @@ from tvm.arith import Analyzer
 from tvm.ir import Range
 
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, buffer_loads, substitute, uses, walk
+from tltrace_nb.core.sites import Rasterisation
+from tltrace_nb.core.swizzle import rasterisation
 
 WARP = 32
 """Threads of a warp."""
@@ -71,6 +73,7 @@ class LaunchShape:
     block: tuple[int, int, int]
     author_block: tuple[int, int, int]
     body: Stmt
+    rasterisation: Rasterisation | None = None
 
     @property
     def threads(self) -> int:
@@ -80,10 +83,6 @@ class LaunchShape:
     def thread_id(self) -> Expr:
         """The linear id of the executing thread, x fastest."""
         return _linear(self.thread_vars, self.block)
-
-    def cta_id(self) -> Expr:
-        """The linear id of the executing CTA, x fastest."""
-        return _linear(self.block_vars, self.grid)
 
 
 def launches(func: Any) -> list[LaunchShape]:
@@ -222,6 +221,7 @@ def _launch(block: Stmt, above: tuple[Stmt, ...]) -> LaunchShape:
         (hardware[0], hardware[1], hardware[2]),
         (x, y, z),
         block.body,
+        rasterisation(block),
     )
 
 

@@ -83,6 +83,21 @@ class Statements:
                 raise w.unsupported(f"statements of the kind {type(s).__name__}", s)
         return place
 
+    def _rasterised(self, s: Any, place: Place) -> Place:
+        """``T.use_swizzle``: other block indices from here on; in a branch or a loop, to its end."""
+        w = self._w
+        found, inner = w.swizzle(s)
+        if not found.known:
+            clusters = (
+                "" if found.cluster == 1 else " of clusters that are not along x alone, or do not divide the panel"
+            )
+            raise w.unsupported(f"the block order {found.function or s.value}{clusters}", s)
+        w.line(f"c.rasterise({w.named(found)})")
+        place = self(s.body, place)
+        if inner:
+            w.line("c.rasterise(None)")
+        return place
+
     def spend(self, place: Place) -> None:
         """Let the time pass that the statements since the last call take."""
         w = self._w
