@@ -46,10 +46,12 @@ class Lowering:
     """One kernel's way to its recording form.
 
     ``anchored`` is the unscheduled PrimFunc to compile, its markers riding on operators and its ``slots`` parameter
-    appended; ``instrument`` is what happens to it once TileLang has scheduled it.
+    appended; ``instrument`` is what happens to it once TileLang has scheduled it. ``bare`` is the scheduled PrimFunc
+    without markers.
     """
 
     anchored: Any
+    bare: Any
     marked: MarkedKernel
     table: SiteTable
     slots: Any
@@ -90,7 +92,7 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
         {**dict(anchored.buffer_map), handle: slots},
         anchored.attrs,
     ).with_attr(TABLE_ATTRIBUTE, table.to_json())
-    return Lowering(with_slots, marked, table, slots, tuple(tuple(shape.grid) for shape in shapes))
+    return Lowering(with_slots, bare, marked, table, slots, tuple(tuple(shape.grid) for shape in shapes))
 
 
 @dataclass(frozen=True, slots=True)
