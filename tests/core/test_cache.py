@@ -65,7 +65,7 @@ def lose(entry: Path, name: str) -> None:
     (entry / name).unlink()
 
 
-@pytest.mark.parametrize("name", ["kernel.so", "kernel.cu", "host.c", "shared.json"])
+@pytest.mark.parametrize("name", ["kernel.so", "kernel.cu", "host.c", "plan.json"])
 @pytest.mark.parametrize("damage", [cut, lose])
 def test_a_damaged_entry_is_built_anew_and_kept(compiler: Compiler, damage: Callable[..., None], name: str) -> None:
     kernel(compiler)

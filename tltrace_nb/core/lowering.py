@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm import tirx
@@ -60,6 +60,11 @@ class Lowering:
     def instrument(self, scheduled: Any) -> Any:
         """The scheduled PrimFunc with record calls in place of its anchors."""
         return _Emitter(self, place(scheduled, self.marked)).func()
+
+    def with_note(self, note: str) -> Lowering:
+        """The lowering with a further note in its site table."""
+        table = replace(self.table, note="; ".join(filter(None, (self.table.note, note))))
+        return replace(self, anchored=self.anchored.with_attr(TABLE_ATTRIBUTE, table.to_json()), table=table)
 
     def at_boundary(self, module: Any) -> Any:
         """``instrument`` on every function of a module; for ``schedule.context_with``."""

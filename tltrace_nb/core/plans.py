@@ -54,6 +54,26 @@ class BarePlan:
         return module
 
 
+def note_again(lowering: Lowering, scheduled: Any, target: Any) -> str:
+    """What TileLang plans otherwise for a recording kernel that it compiles by itself, scheduled; empty if nothing.
+
+    Runs in the current pass context.
+    """
+    ours = device_functions(planned(scheduled, target))
+    found = ""
+    for _ in range(_ATTEMPTS):
+        bare = device_functions(planned(lowering.bare, target))
+        different = [name for name, func in ours.items() if not same(func, bare[name])]
+        if not different:
+            return ""
+        found = found or difference(lowering.marked.name, ours[different[0]], bare[different[0]])
+    return f"{found}; @trace.jit keeps the plan"
+
+
+_ATTEMPTS = 3
+"""How often the bare kernel is planned, as TileLang may plan it in more than one way."""
+
+
 def device_functions(module: Any) -> dict[str, Any]:
     """The device functions of a planned module by name."""
     return {name.name_hint: func for name, func in module.functions.items() if is_device(func)}

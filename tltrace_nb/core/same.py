@@ -3,9 +3,9 @@
 In: two device functions behind the last pass that plans (``schedule.AtDevice``). Out: a yes or a no, and the traced
 function without what tracing adds.
 
-Tracing adds: calls of ``__tlt_`` functions, the cursor, the ``slots`` parameter, the helper text, and guards and loops
-that hold nothing but records. A guard that is closed and opened again around a record counts as one guard, where its
-condition depends on the thread alone.
+Tracing adds: calls of ``__tlt_`` functions, the cursor, the parameters ``slots`` and those that payloads alone read,
+the helper text, and guards and loops that hold nothing but records. A guard that is closed and opened again around a
+record counts as one guard, where its condition depends on the thread alone.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ IMPORT = "pragma_import_c"
 
 def same(traced: Any, bare: Any) -> bool:
     """Whether two device functions are the same but for what tracing adds to the first."""
-    return bool(structural_equal(without_tracing(traced), without_tracing(bare), map_free_vars=True))
+    return bool(structural_equal(without_tracing(traced, bare), without_tracing(bare, bare), map_free_vars=True))
 
 
-def without_tracing(func: Any) -> Any:
+def without_tracing(func: Any, bare: Any) -> Any:
     """The device function without what tracing adds, adjacent equal guards joined, and without its attributes."""
-    params = [p for p in func.params if str(p.name) != device.SLOTS]
-    return tirx.PrimFunc(params, untraced(func.body), func.ret_type)
+    kept = {str(parameter.name) for parameter in bare.params}
+    return tirx.PrimFunc([p for p in func.params if str(p.name) in kept], untraced(func.body), func.ret_type)
 
 
 def untraced(statement: Stmt) -> Stmt:
@@ -40,6 +40,8 @@ def untraced(statement: Stmt) -> Stmt:
         return sequence([])
     if isinstance(statement, tirx.AttrStmt) and statement.attr_key == IMPORT:
         return _import(statement, untraced(statement.body))
+    if is_assumption(statement):
+        return untraced(statement.body)
     visited = rebuild(statement, untraced)
     if isinstance(visited, tirx.SeqStmt):
         return sequence(_joined(flatten(visited)))
@@ -55,6 +57,12 @@ def is_tracing(statement: Stmt) -> bool:
     if isinstance(statement, (tirx.AllocBuffer, tirx.DeclBuffer)):
         return str(statement.buffer.name).startswith(device.PREFIX)
     return op_name(statement).startswith(device.PREFIX)
+
+
+def is_assumption(statement: Stmt) -> bool:
+    """Whether a statement only tells the compiler what to assume of the slots."""
+    assumes = isinstance(statement, tirx.AttrStmt) and statement.attr_key == "tl.assume"
+    return assumes and device.PREFIX in str(getattr(statement.value, "value", ""))
 
 
 def on_thread_alone(condition: Expr) -> bool:

@@ -33,7 +33,7 @@ from tltrace_nb.core.ir import (
     span_of,
     walk,
 )
-from tltrace_nb.core.same import IMPORT, is_tracing, on_thread_alone, same, without_helper
+from tltrace_nb.core.same import IMPORT, is_assumption, is_tracing, on_thread_alone, same, without_helper
 
 
 class _NoPlace(Exception):  # noqa: N818 (an answer, no error)
@@ -158,6 +158,9 @@ class _Reader:
                 self.text.helper = statement
                 self.statements([statement.body], scopes)
                 return
+            case tirx.AttrStmt() if is_assumption(statement):
+                self.statements([statement.body], scopes)
+                return
             case tirx.IfThenElse():
                 if self._reopens(statement, scopes):
                     return
@@ -276,25 +279,15 @@ def _shape(expression: Expr, exact: bool) -> tuple[str, ...]:
 
 
 def _parameters(traced: Any, bare: Any) -> tuple[list[Any], dict[Any, Any]]:
-    """The result's parameters, and those of the bare function by the traced one's."""
+    """The result's parameters, and which of them those of the traced function are.
+
+    The traced function has some of its own: the slots, and what payloads alone read.
+    """
     by_name = {str(p.name): p for p in bare.params}
-    known, params = {}, []
-    for parameter in traced.params:
-        name = str(parameter.name)
-        if name == device.SLOTS:
-            params.append(parameter)
-            known[parameter] = parameter
-        elif name in by_name:
-            params.append(by_name.pop(name))
-            known[parameter] = params[-1]
-        elif name.startswith(device.PREFIX):
-            params.append(parameter)
-            known[parameter] = parameter
-        else:
-            raise _NoPlace
+    known = {p: by_name.pop(str(p.name), p) for p in traced.params}
     if by_name:
         raise _NoPlace
-    return params, known
+    return list(known.values()), known
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +334,7 @@ class _Transplant:
         self._aligned = _align(traced.tokens, bare.tokens)
         self._known = {**known, **self._definitions()}
         self._imports = {bare.tokens[j].node: traced.tokens[i].node for i, j in self._aligned.items()}
+        self._inside = _inside(bare.tokens, set(self._aligned.values()))
         self._placed: dict[int, list[_Item]] = {}
         earliest = 0
         for item in traced.items:
@@ -388,12 +382,15 @@ class _Transplant:
         within = self._scopes(item.within)
         node = self._rewritten(item.node)
         places = range(max(first, earliest), last + 1)
+        fitting = []
         for place in places if self._is_end(item.node) else reversed(places):
             here = self._scopes_at(place)
             outside = here[len(within) :]
             if _equal(here[: len(within)], within) and all(scope.guards for scope in outside):
-                return _Item(node, place, here, len(outside))
-        raise _NoPlace
+                fitting.append(_Item(node, place, here, len(outside)))
+        if not fitting:
+            raise _NoPlace
+        return min(fitting, key=lambda placed: self._inside[placed.before])
 
     def _is_end(self, statement: Stmt) -> bool:
         """Whether it belongs to what stands before it."""
@@ -512,6 +509,15 @@ def _nested(found: dict[int, int], traced: list[_Token], bare: list[_Token]) -> 
     return {
         i: j for i, j in found.items() if [found.get(part) for part in parts[traced[i].node]] == others[bare[j].node]
     }
+
+
+def _inside(tokens: list[_Token], aligned: set[int]) -> list[int]:
+    """How many C++ scopes that only this text has are open before each token, and at the end."""
+    depths = [0]
+    for i, token in enumerate(tokens):
+        own = isinstance(token.node, tirx.AttrStmt) and i not in aligned
+        depths.append(depths[-1] + (0 if not own else 1 if token.edge == "scope" else -1))
+    return depths
 
 
 def _of_one_name(traced: _Text, bare: _Text) -> Iterator[tuple[Stmt, Stmt]]:

@@ -205,8 +205,7 @@ def mixed_precision_update(n=4096, block=512, threads=128):
 
 
 def _scaled_rows(x):
-    scale = x.abs().amax(-1, keepdim=True).clamp(min=1e-4) / 448
-    return scale
+    return x.abs().amax(-1, keepdim=True).clamp(min=1e-4) / 448
 
 
 def _per_token_expected(x):
