@@ -57,6 +57,14 @@ def test_a_kernel_is_built_once(compiler: Compiler) -> None:
     assert compiler.built == 1
 
 
+def test_the_note_on_a_kernel_is_kept_with_it(compiler: Compiler) -> None:
+    lowering: Any = None
+    for _ in range(2):
+        built = cache.cached(lowering, None, CONTEXT, None, None, compiler, lambda: "planned otherwise")
+        assert built.note == "planned otherwise"
+    assert built.kernel == "loaded"
+
+
 def cut(entry: Path, name: str) -> None:
     (entry / name).write_text("")
 

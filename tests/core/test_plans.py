@@ -7,14 +7,17 @@ some of them in more than one way; the bare kernel here is the build by which th
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from kernels import Reference, builds
 from kernels.published import KERNELS
 from kernels.source import untraced, untraced_host
 
 from tltrace_nb.core import again, plans, sites
+from tltrace_nb.core.jit import TracedKernel
 from tltrace_nb.core.lowering import Lowering, prepare
 from tltrace_nb.core.options import TraceOptions
 
@@ -113,6 +116,14 @@ def test_one_that_it_plans_alike_says_nothing() -> None:
     with builds.target_of("sm_90a"):
         recording = again.lower(BY_NAME["rotary"].build(), TraceOptions.of(auto="all"), {})
     assert sites.SiteTable.from_json(str(recording.attrs[sites.TABLE_ATTRIBUTE])).note == ""
+
+
+def test_what_could_not_be_kept_is_a_note_on_the_trace() -> None:
+    lowering = EXAMPLE.lowering()
+    kernel: Any = SimpleNamespace(adapter=SimpleNamespace())
+    traced = TracedKernel(None, kernel, lowering, TraceOptions(), lambda _: None, plan_note="planned otherwise")
+    slots = np.zeros((1, *(int(extent) for extent in lowering.slots.shape[1:])), dtype=np.int64)
+    assert traced.trace(slots, ((1, 1, 1),)).meta.note == "planned otherwise"
 
 
 def test_the_bare_kernel_is_planned_as_tilelang_plans_it_by_itself() -> None:

@@ -3,8 +3,9 @@
 In: a PrimFunc with markers. Out: the PrimFunc scheduled and instrumented, with ``slots`` as its last parameter.
 
 A second scheduling of a scheduled kernel changes nothing for most kernels. Where it would, the kernel is refused here,
-with ``@trace.jit`` as the way: that one resumes TileLang's pipeline instead of starting it again. Nor can the bare kernel's plan be kept
-here (``plans``): where TileLang's passes plan otherwise for the recording kernel, its site table has a note.
+with ``@trace.jit`` as the way: that one resumes TileLang's pipeline instead of starting it again. Nor can the bare
+kernel's plan be kept here (``plans``): where TileLang plans otherwise for the recording kernel, its site table has a
+note.
 """
 
 from __future__ import annotations

@@ -272,7 +272,7 @@ def _update_expected(w, g, m, v, _):
     g = g.float()
     m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
     w = w - 0.01 * m / (v.sqrt() + 1e-8)
-    return w, m, v, w.half()
+    return m, v, w.half()
 
 
 TWO = (-2, -1)
