@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm import tirx
@@ -51,10 +51,12 @@ class Lowering:
     """One kernel's way to its recording form.
 
     ``anchored`` is the unscheduled PrimFunc to compile, its markers riding on operators and its ``slots`` parameter
-    appended; ``instrument`` is what happens to it once TileLang has scheduled it.
+    appended; ``instrument`` is what happens to it once TileLang has scheduled it. ``bare`` is the scheduled PrimFunc
+    without markers.
     """
 
     anchored: Any
+    bare: Any
     marked: MarkedKernel
     table: SiteTable
     slots: Any
@@ -63,6 +65,11 @@ class Lowering:
     def instrument(self, scheduled: Any) -> Any:
         """The scheduled PrimFunc with record calls in place of its anchors."""
         return _Emitter(self, place(scheduled, self.marked)).func()
+
+    def with_note(self, note: str) -> Lowering:
+        """The lowering with a further note in its site table."""
+        table = replace(self.table, note="; ".join(filter(None, (self.table.note, note))))
+        return replace(self, anchored=self.anchored.with_attr(TABLE_ATTRIBUTE, table.to_json()), table=table)
 
     def at_boundary(self, module: Any) -> Any:
         """``instrument`` on every function of a module; for ``schedule.context_with``."""
@@ -100,7 +107,7 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
         {**dict(anchored.buffer_map), handle: slots},
         anchored.attrs,
     ).with_attr(TABLE_ATTRIBUTE, table.to_json())
-    return Lowering(with_slots, marked, table, slots, tuple(tuple(shape.grid) for shape in shapes))
+    return Lowering(with_slots, bare, marked, table, slots, tuple(tuple(shape.grid) for shape in shapes))
 
 
 @dataclass(frozen=True, slots=True)
