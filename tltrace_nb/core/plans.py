@@ -110,4 +110,4 @@ def _measures(func: Any) -> Counter[str]:
 
 def _bytes(buffer: Any) -> int:
     extents = [int(extent) for extent in buffer.shape if isinstance(extent, tirx.IntImm)]
-    return math.prod(extents) * tvm.DataType(str(buffer.dtype)).itemsize
+    return math.prod(extents) * int(tvm.DataType(str(buffer.dtype)).itemsize)
