@@ -237,3 +237,13 @@ def test_guarded_statements_that_tilelang_splits_stay_one_range() -> None:
 def test_a_range_over_guarded_operators_begins_and_ends_once() -> None:
     source = builds.traced(BY_NAME["guarded_tile"], "sm_80").cuda.replace(device.HELPER, "")
     assert [int(site) for site in re.findall(r"__tlt_record.*\(uint\)(\d+), ", source)] == list(range(7))
+
+
+@pytest.mark.parametrize("architecture", BY_NAME["ragged_pipeline"].architectures)
+def test_what_a_pipeline_may_never_come_to_records_under_its_condition(architecture: str) -> None:
+    lines = builds.traced(BY_NAME["ragged_pipeline"], architecture).cuda.splitlines()
+    (guard,) = (i for i, line in enumerate(lines) if "if (1 <= L[row])" in line)
+    end = next(i for i in range(guard, len(lines)) if lines[i] == lines[guard].split("if")[0] + "}")
+    last_turn = [i for i, line in enumerate(lines) if device.RECORD in line and "- 1)" in line and "row) - 1" in line]
+    assert len(last_turn) == 2
+    assert all(guard < i < end for i in last_turn)

@@ -63,6 +63,7 @@ def _follows_on_paper(func: Any) -> bool:
     if extents.get("threadIdx.y", 1) > 1:
         return False
     conditions = [s.condition for s in statements if isinstance(s, tirx.IfThenElse)]
+    conditions += [s.extent for s in statements if isinstance(s, tirx.For)]
     return not any(loads(condition) for condition in conditions)
 
 

@@ -330,6 +330,44 @@ def groups(n=256):
     return groups
 
 
+def ragged_pipeline(rows=4, width=16, longest=8):
+    """Rows of different lengths, none among them: iterations that the pipeline moves out of a loop may never come."""
+
+    @T.prim_func
+    def ragged_pipeline(
+        L: T.Tensor((rows,), "int32"), A: T.Tensor((rows, longest * width), "int32"), B: T.Tensor((rows,), "int32")
+    ):
+        with T.Kernel(1, threads=128):
+            tile = T.alloc_shared((width,), "int32")
+            sums = T.alloc_fragment((width,), "int32")
+            total = T.alloc_fragment((1,), "int32")
+            for row in T.serial(rows):
+                T.clear(sums)
+                for k in T.Pipelined(L[row], num_stages=2):
+                    with trace.range("copy", payload=row * longest + k):
+                        T.copy(A[row, k * width], tile, disable_tma=True)  # with TMA, roles keep the loop whole
+                    with trace.range("add", payload=k):
+                        for i in T.Parallel(width):
+                            sums[i] += tile[i]
+                T.reduce_sum(sums, total, dim=0)
+                B[row] = total[0]
+
+    return ragged_pipeline
+
+
+def _ragged_inputs(device):
+    import torch
+
+    return torch.tensor([3, 0, 1, 8], dtype=torch.int32, device=device), integers(device, 4, 128, low=-99, high=99)
+
+
+def _ragged_expected(lengths, a):
+    import torch
+
+    columns = torch.arange(a.shape[1], device=a.device)
+    return torch.where(columns[None, :] < lengths[:, None] * 16, a, 0).sum(1)
+
+
 def _vector(count, dtype="float32"):
     return lambda device: (normal(device, count, dtype=dtype),)
 
@@ -357,4 +395,12 @@ REFERENCES = (
     ),
     Reference("crossing", crossing, _vector(128), lambda a: (a + 1) * 8),
     Reference("groups", groups, _vector(256), lambda a: a + 3),
+    Reference(
+        "ragged_pipeline",
+        ragged_pipeline,
+        _ragged_inputs,
+        _ragged_expected,
+        rtol=0,
+        atol=0,
+    ),
 )

@@ -197,7 +197,10 @@ def _run(kernel: Placed, statement: Any, env: Environment, launch: dict[str, int
                 env[s.node.var] = launch.get(str(s.node.thread_tag), 0)
             yield from _run(kernel, s.body, env, launch)
         case tirx.SBlockRealize():
-            yield from _run(kernel, s.block.body, env, launch)
+            asked = _value(s.predicate, env)
+            assert asked is not None, f"the predicate {s.predicate} is no integer expression"
+            if asked:
+                yield from _run(kernel, s.block.body, env, launch)
         case tirx.IfThenElse():
             condition = _value(s.condition, env)
             assert condition is not None, f"the condition {s.condition} is no integer expression"

@@ -568,3 +568,40 @@ def all_of():
             T.copy(x, B[bx, :])
 
     return all_of
+
+
+def _few_steps(steps):
+    """A product whose loop, of an extent that is known at run time, may have fewer turns than stages."""
+    size = T.dynamic("size")
+
+    @T.prim_func
+    def few_steps(
+        A: T.Tensor((64, size), "float16"), B: T.Tensor((size, 64), "float16"), C: T.Tensor((64, 64), "float32")
+    ):
+        with T.Kernel(1, threads=128):
+            As = T.alloc_shared((64, 32), "float16")
+            Bs = T.alloc_shared((32, 64), "float16")
+            Cl = T.alloc_fragment((64, 64), "float32")
+            T.clear(Cl)
+            for k in T.Pipelined(T.ceildiv(size, 32), num_stages=steps):
+                T.copy(A[0, k * 32], As)
+                T.copy(B[k * 32, 0], Bs)
+                T.gemm(As, Bs, Cl)
+            T.copy(Cl, C)
+
+    return few_steps
+
+
+@case(lambda: (normal(64, 32), normal(32, 64, seed=1)), lambda a, b: a.float() @ b.float())
+def one_step_of_three():
+    return _few_steps(3)
+
+
+@case(lambda: (normal(64, 64), normal(64, 64, seed=1)), lambda a, b: a.float() @ b.float())
+def two_steps_of_four():
+    return _few_steps(4)
+
+
+@case(lambda: (normal(64, 0), normal(0, 64, seed=1)), lambda a, b: a.float() @ b.float())
+def no_step_of_two():
+    return _few_steps(2)

@@ -90,7 +90,7 @@ def _unwritten():
 def test_reading_unwritten_shared_memory_is_an_error_unless_told_otherwise() -> None:
     with pytest.raises(MemoryAccessError, match=r"kernel unwritten, CTA \(2, 0, 0\), warps 0..1 .*tile\[0, 0\]"):
         simulate(_unwritten(), [torch.ones(64, 64)])
-    simulate(_unwritten(), [torch.ones(64, 64)], strict=False)
+    simulate(_unwritten(), [torch.ones(64, 64)], uninitialised="zero")
 
 
 def _out_of_bounds():
@@ -276,7 +276,7 @@ def test_reading_what_nobody_wrote_is_an_error_in_every_memory(
     with pytest.raises(MemoryAccessError) as caught:
         simulate(build(), inputs)
     assert f", {line_of(__file__, comment)}: reads {element} before anything was written there; " in str(caught.value)
-    simulate(build(), inputs, strict=False)
+    simulate(build(), inputs, uninitialised="zero")
 
 
 def test_an_output_that_is_passed_may_be_read() -> None:

@@ -34,7 +34,11 @@ def _stochastic(A, tx):
 
 @pytest.mark.parametrize(
     ("construct", "named"),
-    [(_random, "rng_init"), (_foreign, "author_s_function"), (_stochastic, "casts with round and rbits")],
+    [
+        (_random, "rng_init"),
+        (_foreign, "author_s_function"),
+        (_stochastic, "a Cast whose annotations is not rounding to nearest"),
+    ],
 )
 def test_what_is_not_executed_is_named_before_anything_runs(construct, named) -> None:
     @T.prim_func

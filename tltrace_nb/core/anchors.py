@@ -11,14 +11,17 @@ An anchor is one annotation ``tltrace.<site>`` whose value is a tuple expression
 TileLang's passes rewrite expressions in annotations along with the operator: where a copy is moved two iterations
 ahead, ``k`` in its anchor becomes ``k + 2``. The loop variables of the serial loops around the marker tell the
 iterations apart, so that ``core.placement`` never joins two of them into one range. ``guards`` counts the conditions
-between the marker and the operator: the placed marker may leave so many ``if`` and no more. A branch that holds markers
-and nothing else has no operator of its own; its markers ride on what comes next, and record there under the branch's
-``condition``.
+around the marker. A branch that holds markers and nothing else has no operator of its own; its markers ride on what
+comes next, and record there under the branch's ``condition``.
+
+Each operator also bears a :class:`Trail`, where it stood: ``tltrace.leaf`` with the tuple ``(number, loops outside of
+the pipeline, condition, condition, ...)``, the conditions as ``core.guards`` encodes them, outermost first. The first
+``guards`` of them are around the marker, the others between it and the operator, and the placed marker leaves those.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
@@ -27,6 +30,7 @@ from tvm.ir import Op
 from tvm.tirx.expr import CallEffectKind
 
 from tltrace_nb.core.errors import PlacementError
+from tltrace_nb.core.guards import encoded
 from tltrace_nb.core.ir import (
     Expr,
     Stmt,
@@ -66,6 +70,29 @@ class Mode(IntEnum):
 
 
 _BESIDE = {Over.WAITS: Mode.WAITS, Over.ARRIVALS: Mode.ARRIVALS}
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """Where one operator stood in the author's kernel; see the module's text.
+
+    ``outside``: how many loops are around the outermost pipelined loop around it, -1 if none is pipelined.
+    """
+
+    number: int
+    outside: int
+    guards: tuple[Expr, ...]
+
+    def annotation(self) -> Expr:
+        """The value of the operator's ``LEAF`` annotation."""
+        ints = [tirx.IntImm("int32", self.number), tirx.IntImm("int32", self.outside)]
+        return tirx.Call("handle", Op.get("tirx.tvm_tuple"), [*ints, *self.guards])
+
+    @classmethod
+    def from_annotation(cls, value: Any) -> Trail:
+        """The inverse of ``annotation``."""
+        number, outside, *guards = value.args
+        return cls(int(number), int(outside), tuple(guards))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +174,12 @@ def _is_split(statement: Stmt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Where a statement stands: the serial loop variables and the number of conditions above it, its open anchors."""
+    """Where a statement stands: the serial loop variables and the conditions above it, its open anchors."""
 
     loops: tuple[Any, ...] = ()
-    guards: int = 0
+    outside: int = -1
+    guards: tuple[Expr, ...] = ()
     anchors: tuple[Anchor, ...] = ()
-
-    def inside(self, statement: Stmt) -> _Context:
-        if isinstance(statement, tirx.For) and statement.thread_binding is None:
-            return replace(self, loops=(*self.loops, statement.loop_var))
-        if isinstance(statement, (tirx.IfThenElse, tirx.While)):
-            return replace(self, guards=self.guards + 1)
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +187,21 @@ class _Attacher:
     marked: MarkedKernel
     carry_in_value: bool
     written: frozenset[Any]
+    numbers: dict[Stmt, int] = field(default_factory=dict)
+
+    def inside(self, context: _Context, statement: Stmt, child: Stmt) -> _Context:
+        """Where a child of a statement stands."""
+        if isinstance(statement, tirx.For) and statement.thread_binding is None:
+            outermost = is_pipelined(statement) and context.outside < 0
+            outside = len(context.loops) if outermost else context.outside
+            return replace(context, loops=(*context.loops, statement.loop_var), outside=outside)
+        if isinstance(statement, tirx.While):
+            return replace(context, guards=(*context.guards, encoded(None)))
+        if isinstance(statement, tirx.IfThenElse):
+            holds = statement.condition if child.same_as(statement.then_case) else tirx.Not(statement.condition)
+            opaque = any(buffer.data in self.written for buffer in loads(holds))
+            return replace(context, guards=(*context.guards, encoded(holds, opaque)))
+        return context
 
     def plain(self, statement: Stmt, context: _Context) -> Stmt:
         """Outside pipelined loops markers stay statements, unless they would change how TileLang splits an ``if``."""
@@ -173,16 +209,14 @@ class _Attacher:
             return self.anchored(statement, context)
         if is_site(statement) and self.marked.over[site_id(statement)] is not Over.STATEMENTS:
             return sequence([])  # here the scheduler adds nothing
-        inner = context.inside(statement)
-        return rebuild(statement, lambda child: self.plain(child, inner))
+        return rebuild(statement, lambda child: self.plain(child, self.inside(context, statement, child)))
 
     def anchored(self, statement: Stmt, context: _Context) -> Stmt:
         if isinstance(statement, tirx.SeqStmt) or is_site(statement):
             return self._sequence(flatten(statement), context)
         if is_leaf(statement):
             return self._leaf(statement, context)
-        inner = context.inside(statement)
-        return rebuild(statement, lambda child: self.anchored(child, inner))
+        return rebuild(statement, lambda child: self.anchored(child, self.inside(context, statement, child)))
 
     def _sequence(self, statements: list[Stmt], context: _Context) -> Stmt:
         statements = [lifted for statement in statements for lifted in self._lift(statement)]
@@ -217,14 +251,19 @@ class _Attacher:
         site_at = {i: self.marked.sites[site_id(s)] for i, s in enumerate(statements) if is_site(s)}
         carriers = [i for i, s in enumerate(statements) if not is_site(s) and _has_leaf(s)]
         position_of = {site.id: i for i, site in site_at.items()}
-        end_of = {site.range: i for i, site in site_at.items() if site.kind is EventKind.RANGE_END}
+        end_of = {i: position_of[end] for i, end in self.marked.end_of.items() if end in position_of}
         carried: dict[int, list[Anchor]] = {}
         covered_ends: set[int] = set()
+        ends_elsewhere = {
+            site.id
+            for site in site_at.values()
+            if site.kind is EventKind.RANGE_END and site.range not in position_of and site.id not in self.marked.leaving
+        }
 
         def put(position: int, site: int, mode: Mode) -> None:
             _, _, payload, *condition = statements[i].value.args
             always = condition[0] if condition else tirx.IntImm("bool", 1)
-            anchor = Anchor(site, mode, context.guards, always, payload, context.loops)
+            anchor = Anchor(site, mode, len(context.guards), always, payload, context.loops)
             carried.setdefault(position, []).append(anchor)
 
         for i, site in site_at.items():
@@ -251,7 +290,7 @@ class _Attacher:
             after = next((p for p in carriers if p > i), None)
             before = next((p for p in reversed(carriers) if p < i), None)
             # The end of an empty range stays with its begin, in front of what comes next.
-            looks_back = site.kind is EventKind.RANGE_END and site.range not in position_of
+            looks_back = site.id in ends_elsewhere
             if before is not None and (looks_back or after is None):
                 put(before, site.id, Mode.AFTER)
             elif after is not None:
@@ -259,10 +298,8 @@ class _Attacher:
         return carried
 
     def _leaf(self, statement: Stmt, context: _Context) -> Stmt:
-        notes: dict[str, Any] = {LEAF: tirx.IntImm("int32", 1)}
-        for anchor in context.anchors:
-            name, value = replace(anchor, guards=context.guards - anchor.guards).annotation()
-            notes[name] = value
+        trail = Trail(self.numbers.setdefault(statement, len(self.numbers)), context.outside, context.guards)
+        notes = {LEAF: trail.annotation(), **dict(anchor.annotation() for anchor in context.anchors)}
         return _annotate_first(statement, notes, self.carry_in_value)
 
 

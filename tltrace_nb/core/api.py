@@ -325,6 +325,7 @@ class TraceSwitch:
         functional: bool = True,
         auto: Auto = None,
         step_limit: int | None = None,
+        uninitialised: str = "note",
     ) -> Any:
         """Run a kernel on the virtual GPU: its outputs; the trace is in ``last``.
 
@@ -332,9 +333,10 @@ class TraceSwitch:
         CPU or NumPy arrays. ``out_idx``: parameters to allocate and return, by default the trailing ones not passed.
         ``gpu``: a model's name or a ``simulator.machine.Gpu``. ``functional=False`` computes only what control flow and
         payloads depend on. ``auto``: mark what the author has not, see ``auto``; ``None`` follows the switch.
-        ``step_limit``: turns of ``while`` loops that a thread may take. A long run shows its progress and may be
-        interrupted; whatever goes wrong while it runs, what was recorded until then is in ``last``. Errors as
-        ``simulator.run.simulate``.
+        ``step_limit``: turns of ``while`` loops that a thread may take. ``uninitialised``: what reading memory is that
+        nobody has written: a "note" where nothing depends on it, else an error; or always "error" or "zero". A long
+        run shows its progress and may be interrupted; whatever goes wrong while it runs, what was recorded until then
+        is in ``last``. Errors as ``simulator.run.simulate``.
 
         >>> c = trace.simulate(matmul, a, b, gpu="classroom")
         """
@@ -343,7 +345,8 @@ class TraceSwitch:
         from tltrace_nb.simulator.run import compile_virtual
 
         func = getattr(kernel, "source", None) or getattr(kernel, "prim_func", None) or kernel
-        virtual = compile_virtual(func, gpu, self.options.with_auto(auto), functional=functional)
+        options = self.options.with_auto(auto)
+        virtual = compile_virtual(func, gpu, options, functional=functional, uninitialised=uninitialised)
         limit = STEP_LIMIT if step_limit is None else step_limit
         with progress_bar(virtual.name) as progress:
             return virtual.run(inputs, out_idx, started=self.captured, progress=progress, step_limit=limit)[0]

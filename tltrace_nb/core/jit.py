@@ -26,6 +26,7 @@ from tltrace_nb.core.errors import DeviceError, NotTracedError
 from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare
 from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.plans import BarePlan
 from tltrace_nb.core.resources import resources
 from tltrace_nb.core.schedule import context_with, resolve_target
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable, table_rows
@@ -66,6 +67,7 @@ class TracedKernel:
     options: TraceOptions
     captured: Callable[[Trace], None]
     dynamic_shared: dict[str, int] = field(default_factory=dict)
+    plan_note: str = ""
 
     def __repr__(self) -> str:
         return f"<kernel {self.table.kernel}, which records: call it with its inputs>"
@@ -121,7 +123,9 @@ class TracedKernel:
         from tltrace_nb.core.environment import describe
         from tltrace_nb.core.trace import Trace
 
-        return Trace(slots, self.table, replace(describe(self.table, grids), resources=self.resources))
+        meta = describe(self.table, grids)
+        note = "; ".join(filter(None, (meta.note, self.plan_note)))
+        return Trace(slots, self.table, replace(meta, resources=self.resources, note=note))
 
     def _grids(self, inputs: tuple[Any, ...]) -> tuple[tuple[int, int, int], ...]:
         """The grid of every launch, shape variables read off the inputs."""
@@ -157,7 +161,8 @@ def compile_traced(
     target = resolve_target(how.target)
     with target:
         lowering = prepare(func, target, options, how.pass_configs)
-        context = context_with(lowering.at_boundary, target, how.execution_backend or "auto")
+        plan = BarePlan(lowering, target)
+        context = context_with(lowering.at_boundary, target, how.execution_backend or "auto", plan.at_device)
         outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
         positions = None if outputs is None else [i % len(func.params) for i in outputs]
         if _OUT_IDX in (func.attrs or {}):  # negative positions would count the slots
@@ -174,8 +179,8 @@ def compile_traced(
                 backend_context=context,
             )
 
-        kernel, shared = cache.cached(lowering, positions, context, how.pass_configs, flags, build)
-    return TracedKernel(func, kernel, lowering, options, captured, shared)
+        built = cache.cached(lowering, positions, context, how.pass_configs, flags, build, lambda: plan.note)
+    return TracedKernel(func, built.kernel, lowering, options, captured, built.dynamic_shared, built.note)
 
 
 @dataclass(frozen=True)

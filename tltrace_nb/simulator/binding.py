@@ -126,7 +126,7 @@ class _Binder:
                 "of that shape, or build the kernel for this one"
             )
         expected = [self._number(e, what) for e in buffer.strides] or _compact(shape)
-        if any(n > 1 and s != e for n, s, e in zip(shape, strides, expected, strict=True)):
+        if array.size and any(n > 1 and s != e for n, s, e in zip(shape, strides, expected, strict=True)):
             raise ValueError(f"{what} has the strides {expected}, got {strides}; pass {buffer.name}.contiguous()")
         self._bound.arrays[buffer.data] = array
 

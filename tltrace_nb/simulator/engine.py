@@ -63,7 +63,10 @@ class Launch:
 
 
 class Engine:
-    """Runs launches one after the other; ``now`` goes on from one to the next, ``flop`` sums what all did."""
+    """Runs launches one after the other; ``now`` goes on from one to the next, ``flop`` sums what all did.
+
+    ``printed`` has the lines of T.print.
+    """
 
     def __init__(self, gpu: Gpu, recorder: Recorder, progress: Progress | None = None, step_limit: int = STEP_LIMIT):
         self.gpu = gpu
@@ -76,6 +79,7 @@ class Engine:
         self._rate = device_bytes_per_cycle(gpu)
         self._device_free = 0.0
         self.flop = 0.0
+        self.printed: list[str] = []
         self._events: list[tuple[float, int, Any, Any]] = []
         self._order = itertools.count()
         self._gathered: dict[Any, Gathering] = defaultdict(Gathering)

@@ -8,6 +8,13 @@ from __future__ import annotations
 from tltrace_nb.core.errors import TraceError
 
 
+def unsupported(kernel: str, where: str, what: str, node: object) -> str:
+    """The message of an ``UnsupportedError``: the kernel, its ``file:line`` if that is known, what, and its text."""
+    text = " ".join(str(node).split())
+    text = text if len(text) < 200 else f"{text[:197]}..."
+    return f"kernel {kernel}{f', {where}' if where else ''}: the virtual GPU does not know {what}: {text}"
+
+
 class UnsupportedError(TraceError, NotImplementedError):
     """The kernel uses something that the virtual GPU does not execute; found before the first CTA runs."""
 
@@ -24,6 +31,10 @@ class DeadlockError(SimulationError):
 
 class MemoryAccessError(SimulationError, IndexError):
     """Shared memory was read before it was written, or an access lies outside of its buffer."""
+
+
+class UnwrittenError(MemoryAccessError):
+    """Shared memory or a fragment was read before it was written, and what it held matters."""
 
 
 class StepLimitError(SimulationError):

@@ -22,6 +22,7 @@ from tltrace_nb.simulator.intrinsics import (
     BY_WARP,
     FLOOR_DIVISION,
     FLOOR_REMAINDER,
+    HARDWARE_BLOCK,
     IDENTITY,
     INFIX,
     INTEGER,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _AFFINE = ("Add", "Sub", "Mul")
 """Arithmetic on the indices of an element, which compilers do once for all elements of a thread."""
+_DEEP = 80
+"""Parentheses of an expression whose value gets a name; Python's parser takes 200 in one another."""
 _DIVISION = 5
 """Instructions of an integer division by a constant: a long product, its high half, shifts, for the rest a product."""
 
@@ -74,7 +77,11 @@ class Expressions:
         self._w = writer
 
     def __call__(self, e: Expr, place: Place) -> str:
-        """The expression's text."""
+        """The expression's text, never nested more deeply than Python's parser takes."""
+        text = self._text(e, place)
+        return text if text.count("(") < _DEEP else self._w.assign(text)
+
+    def _text(self, e: Expr, place: Place) -> str:
         if isinstance(e, (int, float)):
             return repr(e)
         kind = type(e).__name__
@@ -260,8 +267,10 @@ class Expressions:
         return self._threads(name, e, place)
 
     def _helper(self, e: Any, place: Place) -> str:
-        """What payloads are made of (``core.device``): a load at a flat index, divisions that round down."""
+        """Functions of ``core.device``: what payloads are made of, and the hardware's block index."""
         name = str(e.args[0].value)
+        if name in HARDWARE_BLOCK:
+            return f"c.cta.block[{HARDWARE_BLOCK[name]}]"
         if name in (FLOOR_DIVISION, FLOOR_REMAINDER):
             a, b = (self(x, place) for x in e.args[1:])
             return f"({a} {'//' if name == FLOOR_DIVISION else '%'} {b})"
@@ -315,9 +324,8 @@ class Expressions:
             return f"choose({asked}, {self(a, place)}, {self(b, place)})"
         taken = self._w.temporary()
         if not self._w.varying(condition):
-            for test, value in ((f"if {asked}:", a), ("else:", b)):
-                self._w.line(test)
-                with self._w.indented():
+            for test, value in ((f"if {asked}", a), ("else", b)):
+                with self._w.block(test):
                     self._w.line(f"{taken} = {self(value, place)}")
             return taken
         results = []
@@ -325,8 +333,7 @@ class Expressions:
             result = self._w.temporary()
             mask = self._w.assign(test)
             self._w.line(f"{result} = 0")
-            self._w.line(f"if {mask} is not False:")
-            with self._w.indented():
+            with self._w.block(f"if {mask} is not False"):
                 self._w.line(f"{result} = {self(value, place.under(mask))}")
             results.append(result)
         self._w.tally.add(Unit.CUDA, 1)

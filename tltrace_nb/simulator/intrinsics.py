@@ -41,4 +41,10 @@ BY_BLOCK = {"syncthreads_count": "np.count_nonzero", "syncthreads_and": "np.all"
 INTEGER = {"popcount": "popcount", "clz": "leading_zeros", "__ffs": "first_set", "__fns": "nth_set"}
 LOAD, FLOOR_DIVISION, FLOOR_REMAINDER = "__tlt_load", "__tlt_floordiv", "__tlt_floormod"
 """Functions of the device helper that payloads call."""
+PRINTS = "debug_print"
+"""Beginning of the functions that ``T.print`` calls."""
+OTHER_TRACERS = ("TL_IKET_EVENT",)
+"""Beginnings of functions with which other tools mark a kernel, which change nothing in it."""
+HARDWARE_BLOCK = {"__tlt_block_x": 0, "__tlt_block_y": 1, "__tlt_block_z": 2}
+"""Functions of the device helper that give the hardware's block index, and the axes."""
 IDENTITY = ("likely", "tvm_static_handle", "__ldg")

@@ -7,13 +7,14 @@ In: the caller's tensors; the buffers of a launch. Out: :class:`View` (global, s
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from tltrace_nb.simulator.errors import MemoryAccessError
+from tltrace_nb.simulator.errors import MemoryAccessError, UnwrittenError
 
 Array = npt.NDArray[Any]
 Mask = Any
@@ -107,10 +108,11 @@ class View:
 
     ``guarded``: TileLang guards accesses to it, so that loads outside give ``fallback`` and stores are dropped.
     ``valid`` tells which elements have been written, ``None`` where nobody asks; ``zeroed``: atomics may start from
-    elements that were not, as in outputs that were allocated.
+    elements that were not, as in outputs that were allocated. ``log`` is told of every place that is accessed, and of
+    what is stored there if ``told`` says so; ``None`` where nobody asks.
     """
 
-    __slots__ = ("a", "fallback", "guarded", "name", "valid", "zeroed")
+    __slots__ = ("a", "fallback", "guarded", "log", "name", "told", "valid", "zeroed")
 
     def __init__(
         self,
@@ -120,6 +122,8 @@ class View:
         valid: Array | None = None,
         fallback: Any = 0,
         zeroed: bool = False,
+        log: Callable[[Any], None] | None = None,
+        told: bool = False,
     ):
         self.a = a
         self.name = name
@@ -127,6 +131,18 @@ class View:
         self.valid = valid
         self.fallback = fallback
         self.zeroed = zeroed
+        self.log = log
+        self.told = told
+
+    def note(self, mask: Mask, index: tuple[Any, ...], *values: Any) -> None:
+        """Tell the log of an access to the places of an index in the lanes of a mask."""
+        if self.log is None:
+            return
+        for part in (*index, *(values if self.told else ())):
+            if mask is not True:
+                part, here = np.broadcast_arrays(part, mask)
+                part = part[here]
+            self.log(part)
 
     def neighbours(self, count: int, *index: int) -> Array:
         """So many elements from a uniform index on, in order of memory."""
@@ -137,6 +153,7 @@ class View:
 
     def get(self, *index: int) -> Any:
         """The element at a uniform index; integers come as Python's."""
+        self.note(True, index)
         for i, n in zip(index, self.a.shape, strict=True):
             if not 0 <= i < n:
                 return self._outside(index, "reads")
@@ -147,6 +164,7 @@ class View:
 
     def put(self, value: Any, *index: int) -> None:
         """Store one element."""
+        self.note(True, index, value)
         for i, n in zip(index, self.a.shape, strict=True):
             if not 0 <= i < n:
                 self._outside(index, "writes")
@@ -166,6 +184,7 @@ class View:
 
     def gather(self, mask: Mask, *index: Any) -> Any:
         """The elements at an index that differs from lane to lane; lanes without mask give anything."""
+        self.note(mask, index)
         index, inside = self._clipped(mask, index, "reads")
         if self.valid is not None:
             self.check_written(mask if inside is None else inside & mask, index)
@@ -195,6 +214,7 @@ class View:
         elif np.ndim(value):
             shape = np.broadcast_shapes(*(np.shape(i) for i in index), np.shape(value))
             index = tuple(np.broadcast_to(i, shape) for i in index)
+        self.note(True, index, value)
         self.a[index] = value
         if self.valid is not None:
             self.valid[index] = True
@@ -203,6 +223,7 @@ class View:
 
     def box(self, starts: tuple[int, ...], extents: tuple[int, ...]) -> Array:
         """A rectangle of the buffer; what lies outside of a guarded buffer is the fallback."""
+        self.note(True, starts)
         key = tuple([slice(s, s + e) for s, e in zip(starts, extents, strict=True)])
         for s, e, n in zip(starts, extents, self.a.shape, strict=True):
             if s < 0 or s + e > n:
@@ -219,16 +240,20 @@ class View:
 
     def fill_box(self, starts: tuple[int, ...], extents: tuple[int, ...], values: Any) -> None:
         """Write a rectangle; what lies outside of a guarded buffer is dropped."""
+        self.note(True, starts)
         key = tuple([slice(s, s + e) for s, e in zip(starts, extents, strict=True)])
         for s, e, n in zip(starts, extents, self.a.shape, strict=True):
             if s < 0 or s + e > n:
                 if not self.guarded:
                     self._outside(starts, "writes")
                 inner, outer = self._overlap(starts, extents)
-                self.a[inner] = np.broadcast_to(values, extents)[outer]
+                values = np.broadcast_to(values, extents)[outer]
+                self.note(True, (), values)
+                self.a[inner] = values
                 if self.valid is not None:
                     self.valid[inner] = True
                 return
+        self.note(True, (), values)
         self.a[key] = values
         if self.valid is not None:
             self.valid[key] = True
@@ -286,7 +311,8 @@ class View:
         """The error about the first element among those of an index that is not written."""
         first = np.argmin(np.ravel(written))
         element = [int(np.ravel(np.broadcast_to(i, np.shape(written)))[first]) for i in index]
-        return MemoryAccessError(
+        kind = MemoryAccessError if self.zeroed else UnwrittenError
+        return kind(
             f"reads {self.name}{element} before anything was written there; write it first (T.clear, T.fill, T.copy)"
         )
 

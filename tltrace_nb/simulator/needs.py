@@ -12,6 +12,7 @@ from typing import Any
 from tvm import tirx
 
 from tltrace_nb.core.ir import Expr, Stmt, op_name, post_order_visit, walk
+from tltrace_nb.simulator.intrinsics import OTHER_TRACERS, PRINTS
 
 
 def needed_data(body: Stmt) -> Callable[[Any], bool]:
@@ -86,7 +87,7 @@ def _call(
         for rest in call.args[5:]:
             wanted.update(read(rest))
         return
-    if name.startswith("__tlt_"):
+    if name.startswith(("__tlt_", PRINTS, *OTHER_TRACERS)):
         return
     addresses(call)
     written: set[Any] = set()

@@ -63,6 +63,8 @@ class Nests:
 
     def _axis(self, loop: Any, place: Place) -> None:
         w = self._w
+        if loop.step is not None:
+            raise w.unsupported("T.Parallel with a step", loop)
         d = next(i for i, v in enumerate(place.grid) if v is None)
         rank = len(place.grid)
         size = f"n{place.nest}_{d}"
@@ -73,8 +75,8 @@ class Nests:
         if isinstance(loop.extent, tirx.IntImm):
             w.extents[loop.loop_var] = int(loop.extent)
         grid = (*place.grid[:d], loop.loop_var, *place.grid[d + 1 :])
-        w.line(f"if {size} > 0:")
-        w.statements.body(loop.body, replace(place, grid=grid))
+        with w.block(f"if {size} > 0"):
+            w.statements(loop.body, replace(place, grid=grid))
         w.line(f"{size} = 1")
 
 

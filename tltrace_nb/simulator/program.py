@@ -11,6 +11,7 @@ threads of a plain one. It is found from the conditions on thread indices around
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import GeneratorType
@@ -21,10 +22,12 @@ from tvm import tirx
 
 from tltrace_nb.core.ir import Expr, Stmt, op_name, post_order_visit, walk
 from tltrace_nb.core.reach import LaunchShape
+from tltrace_nb.core.sites import Rasterisation
+from tltrace_nb.core.swizzle import is_inner, pattern
 from tltrace_nb.simulator import bits, tiles, values, warps
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
-from tltrace_nb.simulator.errors import UnsupportedError
+from tltrace_nb.simulator.errors import UnsupportedError, unsupported
 from tltrace_nb.simulator.expressions import Expressions, Place
 from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.inhand import InHand
@@ -40,6 +43,10 @@ from tltrace_nb.simulator.tileops import TileOperators, loaded_fragments
 from tltrace_nb.simulator.touched import Touched
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
 
+_MOST_LOOPS, _MOST_LEVELS = 20, 99
+"""What Python nests at most: loops in one another, and levels of indentation."""
+_RECURSION = 20_000
+"""Calls in one another while a program is written."""
 FILE = "<virtual GPU>"
 """The file name of generated code, in tracebacks."""
 BARRIER_SCOPES = ("shared.barrier", "shared.cluster_barrier")
@@ -111,7 +118,19 @@ def compile_launch(
     ``spreads`` are the layouts of the fragments, by their data, and ``lines`` tells where statements come from. Raises
     ``UnsupportedError`` naming the kernel, the line and what it uses.
     """
-    return Writer(name, shape, gpu, needed, annotations, parameters, spreads, lines).program()
+    with _deep_expressions():
+        return Writer(name, shape, gpu, needed, annotations, parameters, spreads, lines).program()
+
+
+@contextlib.contextmanager
+def _deep_expressions() -> Iterator[None]:
+    """Follow expressions as deep as TVM does: a Python loop in a builder may have written a sum of hundreds."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 class Writer:
@@ -151,6 +170,7 @@ class Writer:
         self._here = lines.launch
         self._arrivals: dict[int, list[Arrival]] = {}
         self._depth = 1
+        self._nested = 0
         self._numbers = 0
         self._variables: dict[Any, str] = {}
         self._buffers: dict[Any, BufferUse] = {}
@@ -200,11 +220,6 @@ class Writer:
 
     # ---- text
 
-    @property
-    def length(self) -> int:
-        """Lines so far."""
-        return len(self._lines)
-
     def line(self, text: str) -> None:
         """Append a line."""
         self._lines.append("    " * self._depth + text)
@@ -220,13 +235,22 @@ class Writer:
             self._here = around
 
     @contextlib.contextmanager
-    def indented(self) -> Iterator[None]:
-        """Lines within are one level deeper."""
+    def block(self, header: str) -> Iterator[None]:
+        """Lines within are the body of a compound statement: the only way to write one, so that none lacks a body."""
+        loop = header.startswith(("for ", "while "))
+        self.line(f"{header}:")
         self._depth += 1
+        self._nested += loop
+        if self._nested > _MOST_LOOPS or self._depth > _MOST_LEVELS:
+            raise self.unsupported("code that is nested so deeply", header)
+        before = len(self._lines)
         try:
             yield
+            if len(self._lines) == before:
+                self.line("pass")
         finally:
             self._depth -= 1
+            self._nested -= loop
 
     def number(self) -> int:
         """A fresh number."""
@@ -266,10 +290,7 @@ class Writer:
 
     def unsupported(self, what: str, node: Any) -> UnsupportedError:
         """The error that names what and where."""
-        text = " ".join(str(node).split())
-        text = text if len(text) < 200 else f"{text[:197]}..."
-        where = f"kernel {self._name}, {self._here}" if self._here else f"kernel {self._name}"
-        return UnsupportedError(f"{where}: the virtual GPU does not know {what}: {text}")
+        return UnsupportedError(unsupported(self._name, self._here, what, node))
 
     # ---- names
 
@@ -308,6 +329,11 @@ class Writer:
     def arrives(self, buffer: Any, strands: tuple[int, ...]) -> None:
         """Note that the strands arrive here at a barrier of this buffer."""
         self._arrivals.setdefault(self._buffers[buffer].number, []).append(Arrival(self._here, strands))
+
+    def swizzle(self, attribute: Stmt) -> tuple[Rasterisation, bool]:
+        """The pattern of a ``T.use_swizzle``, and whether it holds for a branch or a loop alone."""
+        above = next(above for s, above in walk(self._shape.body) if s.same_as(attribute))
+        return pattern(attribute, self._annotations), is_inner(above)
 
     def parameter(self, data: Any, node: Any) -> Any:
         """The kernel's parameter with this data."""
@@ -359,6 +385,11 @@ class Writer:
         by_name = dict(zip(self._shape.thread_vars, "xyz", strict=True))
         names = {v: by_name[v] for v in variables if v in by_name}
         return [names.get(v) or self.thread_loops.get(v, "x") for v in variables]
+
+    def is_whole_axis(self, axis: str, loop: Any) -> bool:
+        """Whether a loop has as many turns as the block has threads along an axis."""
+        extent = self._shape.block["xyz".index(axis)]
+        return isinstance(loop.extent, tirx.IntImm) and int(loop.extent) == extent and int(loop.min) == 0
 
     def block_shape(self) -> tuple[int, int, int]:
         """The block's extents, z, y, x."""

@@ -91,7 +91,7 @@ def _copy(call: Any) -> Stmt | None:
 def _reduce(call: Any) -> Stmt | None:
     source, target = _box(call.args[0]), _box(call.args[1])
     kind, dim = str(call.args[2].value), int(call.args[3])
-    if source is None or target is None or kind not in _COMBINE:
+    if source is None or target is None or kind not in _COMBINE or int(dict(call.annotations).get("nan_propagate", 0)):
         return None
     variables = _loops(source[1])
     kept = variables[:dim] + variables[dim + 1 :]

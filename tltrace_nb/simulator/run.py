@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from tvm import tirx
 
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.ir import ROOT_BLOCK, walk
+from tltrace_nb.core.ir import ROOT_BLOCK, source_of, walk
 from tltrace_nb.core.lowering import Lowering, check_budget, prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.reach import LaunchShape, launches
@@ -26,17 +27,20 @@ from tltrace_nb.core.sites import TABLE_ATTRIBUTE
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.binding import bind
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
-from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
+from tltrace_nb.simulator.errors import SimulationError, UnsupportedError, UnwrittenError, unsupported
 from tltrace_nb.simulator.footprint import footprint, shared_buffers
 from tltrace_nb.simulator.fragments import spreads
 from tltrace_nb.simulator.lines import lines
 from tltrace_nb.simulator.machine import PRESETS, Gpu, occupancy, preset
 from tltrace_nb.simulator.memory import Array, dtype_of
 from tltrace_nb.simulator.needs import needed_data
+from tltrace_nb.simulator.predicates import as_branches
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.recording import Recorder
+from tltrace_nb.simulator.refusals import undecided, undecided_outside
 from tltrace_nb.simulator.registers import written_out
 from tltrace_nb.simulator.storage import Layout, number
+from tltrace_nb.simulator.unwritten import KINDS, Before, Watch, settle, stored
 from tltrace_nb.simulator.vectors import by_element
 
 _UNGUARDED = "tl.disable_safe_memory_legalize"
@@ -56,7 +60,8 @@ class VirtualKernel:
     shapes: tuple[LaunchShape, ...]
     programs: tuple[Program, ...]
     annotations: tuple[dict[str, Any], ...]
-    strict: bool
+    functional: bool
+    uninitialised: str
     guarded: bool
 
     @property
@@ -82,6 +87,7 @@ class VirtualKernel:
         """
         bound = bind(self.name, self.ready, inputs, out_idx)
         arrays, scalars = bound.arrays, bound.scalars
+        given = set(arrays)
         self._workspace(arrays, scalars)
         table = self.lowering.table
         grids: list[tuple[int, int, int]] = []
@@ -105,21 +111,47 @@ class VirtualKernel:
         trace = Trace(slots, table, origin)
         if started is not None:
             started(trace)
+
         engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
-        try:
-            for program, grid, annotations in zip(self.programs, grids, self.annotations, strict=True):
+
+        def launched(watch: Watch | None = None) -> None:
+            nonlocal engine
+            engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
+            for program, grid, notes in zip(self.programs, grids, self.annotations, strict=True):
+                tracked = self.uninitialised != "zero"
                 layout = Layout(
-                    self.name, program, arrays, bound.written, scalars, grid, annotations, self.strict, self.guarded
+                    self.name, program, arrays, bound.written, scalars, grid, notes, tracked, self.guarded, watch
                 )
                 places = self._places(program, scalars)
                 launch = Launch(self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta)
                 engine.run(launch)
+
+        passed = [a for data, a in arrays.items() if data in self._stored and data in given - set(bound.written)]
+        made = [slots, *bound.written.values(), *(a for d, a in arrays.items() if d in bound.written or d not in given)]
+        before = Before(passed if self.uninitialised == "note" else [], made)
+        note = origin.note
+        try:
+            try:
+                launched()
+            except UnwrittenError as error:
+                if self.uninitialised == "error":
+                    raise
+
+                def watched(watch: Watch) -> Any:
+                    launched(watch)
+                    return watch.end(engine.now, slots)
+
+                settle(watched, before, given, error)
+                note = "; ".join(filter(None, (note, f"{error} (no output, branch or address depends on it)")))
         except SimulationError as error:
             error.trace = trace
             raise
         finally:
             bound.pack()
-        trace.meta = dataclasses.replace(origin, work=(engine.flop, float(sum(a.nbytes for a in arrays.values()))))
+            for line in engine.printed if self.functional else ():
+                print(line)
+        work = engine.flop, float(sum(a.nbytes for a in arrays.values()))
+        trace.meta = dataclasses.replace(origin, note=note, work=work)
         match bound.outputs:
             case []:
                 return None, trace
@@ -127,6 +159,11 @@ class VirtualKernel:
                 return output, trace
             case outputs:
                 return tuple(outputs), trace
+
+    @functools.cached_property
+    def _stored(self) -> frozenset[Any]:
+        """The data of the buffers that the kernel may write."""
+        return frozenset(data for shape in self.shapes for data in stored(shape.body))
 
     def _workspace(self, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
         """Make the arrays of global buffers that the kernel allocates for itself, the same in all its launches."""
@@ -154,14 +191,17 @@ def compile_virtual(
     options: TraceOptions | None = None,
     *,
     functional: bool = True,
-    strict: bool = True,
+    uninitialised: str = "note",
     pass_configs: dict[str, Any] | None = None,
 ) -> VirtualKernel:
     """Schedule a PrimFunc for a virtual GPU, place its markers, and compile it for :meth:`VirtualKernel.run`.
 
+    ``functional`` and ``uninitialised`` as :func:`simulate`.
     Raises ``UnsupportedError`` for what the virtual GPU does not execute, ``ValueError`` for an unknown GPU, and what
     ``lowering.prepare`` raises.
     """
+    if uninitialised not in KINDS:
+        raise ValueError(f"uninitialised={uninitialised!r}: give one of {', '.join(map(repr, KINDS))}")
     model = preset(gpu) if isinstance(gpu, str) else gpu
     if not isinstance(model, Gpu):
         raise TypeError(f"gpu={gpu!r}: give a simulator.machine.Gpu or the name of one: {', '.join(PRESETS)}")
@@ -181,7 +221,10 @@ def compile_virtual(
         lowering = prepare(func, target, options, pass_configs)
         ready = lowering.instrument(schedule(lowering.anchored, target, pass_configs))
         layouts = spreads(ready, target)
-    shapes = tuple(dataclasses.replace(s, body=by_element(written_out(s.body), ready)) for s in launches(ready))
+    _refuse_undecided(ready, lowering)
+    shapes = tuple(
+        dataclasses.replace(s, body=by_element(written_out(as_branches(s.body)), ready)) for s in launches(ready)
+    )
     notes = tuple(
         dict(s.annotations) for s, _ in walk(ready.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK
     )
@@ -200,7 +243,20 @@ def compile_virtual(
         for number, (shape, annotations) in enumerate(zip(shapes, notes, strict=True))
     )
     guarded = not bool((pass_configs or {}).get(_UNGUARDED, False))
-    return VirtualKernel(lowering, ready, model, options, shapes, programs, notes, strict and functional, guarded)
+    asked = uninitialised if functional else "zero"
+    return VirtualKernel(lowering, ready, model, options, shapes, programs, notes, functional, asked, guarded)
+
+
+def _refuse_undecided(ready: Any, lowering: Lowering) -> None:
+    """Refuse what ``decisions`` does not name, before anything rewrites it."""
+    name = lowering.table.kernel
+    for what, statement in undecided_outside(ready):
+        raise UnsupportedError(unsupported(name, source_of(statement), what, statement))
+    for launch, shape in enumerate(launches(ready)):
+        for statement, _ in walk(shape.body):
+            for what in undecided(statement):
+                where = lines(shape.body, lowering.marked.func, lowering.table, launch)
+                raise UnsupportedError(unsupported(name, where.statements[statement], what, statement))
 
 
 @contextlib.contextmanager
@@ -223,17 +279,21 @@ def simulate(
     gpu: str | Gpu = "h200",
     options: TraceOptions | None = None,
     functional: bool = True,
-    strict: bool = True,
+    uninitialised: str = "note",
     pass_configs: dict[str, Any] | None = None,
 ) -> tuple[Any, Trace]:
     """Run a PrimFunc on a virtual GPU: its outputs (one tensor, a tuple of several, or ``None``) and its trace.
 
     ``inputs`` are torch tensors of the CPU or NumPy arrays; they are changed where the kernel writes to them. What
     ``out_idx`` names is allocated, zeroed, by default the trailing parameters that were not passed.
-    ``functional=False`` computes only what control flow, addresses or payloads depend on. ``strict``: reading an
-    output, shared memory or a fragment before it was written is an error.
+    ``functional=False`` computes only what control flow, addresses or payloads depend on, and
+    prints nothing. ``uninitialised``: what
+    reading shared memory or a fragment is that nobody has written: an "error"; a "note" on the trace where no output,
+    branch or address depends on it, else an error; or a "zero". Of an output that was allocated it is an error.
 
     >>> c, trace = simulate(matmul, [a, b], gpu="classroom")
     """
-    kernel = compile_virtual(func, gpu, options, functional=functional, strict=strict, pass_configs=pass_configs)
+    kernel = compile_virtual(
+        func, gpu, options, functional=functional, uninitialised=uninitialised, pass_configs=pass_configs
+    )
     return kernel.run(inputs, out_idx)

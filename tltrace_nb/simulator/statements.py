@@ -23,13 +23,6 @@ from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, PARALLEL
 if TYPE_CHECKING:
     from tltrace_nb.simulator.program import Writer
 
-_SILENT_ATTRIBUTES = (
-    "kWarpSpecializationScope", "tl.assume", "thread_extent", "warp_specialize", "threadblock_swizzle_pattern",
-    "tl.assume_requires_runtime_check", "pragma_unroll_explicit", "async_scope", "tl.ws_op_id", "reduce_scope",
-    "kCustomWarpSpecialization", "tl.min_blocks_per_sm",
-)  # fmt: skip
-
-
 _SHORT = 16
 """Turns of a loop that compilers unroll and whose loads they then issue together."""
 
@@ -59,14 +52,10 @@ class Statements:
             case tirx.SBlockRealize():
                 return self(s.block, place)
             case tirx.SBlock():
-                if s.match_buffers or s.iter_vars:
-                    raise w.unsupported("blocks with iteration variables or matched buffers", s)
                 return self(s.body, place)
             case tirx.AttrStmt():
                 if s.attr_key == "reduce_scope":
                     w.combiner = type(s.node.result[0]).__name__
-                if s.attr_key not in _SILENT_ATTRIBUTES and not s.attr_key.startswith("pragma"):
-                    raise w.unsupported(f"the attribute {s.attr_key}", s)
                 return self(s.body, place)
             case tirx.Bind():
                 if str(s.var.dtype) == "handle":
@@ -84,7 +73,8 @@ class Statements:
                     (self._loop if isinstance(s, tirx.For) else self._while)(s, place)
                 self._loops -= 1
             case tirx.AssertStmt():
-                w.line(f"c.check({w.expressions(s.condition, place)}, {str(s.message)!r})")
+                message = "".join(str(part.value) for part in s.message_parts)
+                w.line(f"c.check({w.expressions(s.condition, place)}, {message!r})")
             case tirx.Evaluate():
                 return self._evaluate(s, place)
             case _ if type(s).__name__ in ("AllocBuffer", "DeclBuffer"):
@@ -93,13 +83,19 @@ class Statements:
                 raise w.unsupported(f"statements of the kind {type(s).__name__}", s)
         return place
 
-    def body(self, statement: Stmt, place: Place) -> Place:
-        """The same, as an indented block that is never empty."""
-        with self._w.indented():
-            before = self._w.length
-            place = self(statement, place)
-            if self._w.length == before:
-                self._w.line("pass")
+    def _rasterised(self, s: Any, place: Place) -> Place:
+        """``T.use_swizzle``: other block indices from here on; in a branch or a loop, to its end."""
+        w = self._w
+        found, inner = w.swizzle(s)
+        if not found.known:
+            clusters = (
+                "" if found.cluster == 1 else " of clusters that are not along x alone, or do not divide the panel"
+            )
+            raise w.unsupported(f"the block order {found.function or s.value}{clusters}", s)
+        w.line(f"c.rasterise({w.named(found)})")
+        place = self(s.body, place)
+        if inner:
+            w.line("c.rasterise(None)")
         return place
 
     def spend(self, place: Place) -> None:
@@ -189,26 +185,23 @@ class Statements:
         asked = w.assign(w.expressions(s.condition, place))
         self.spend(place)
         if not w.varying(s.condition):
-            w.line(f"if {asked}:")
-            self._case(s, True, place)
-            if s.else_case is not None:
-                w.line("else:")
-                self._case(s, False, place)
+            self._either(asked, s, place)
             return place
         if w.strands.waits(s):
-            w.line(f"if agreed({asked}):")
-            self._case(s, True, place)
-            if s.else_case is not None:
-                w.line("else:")
-                self._case(s, False, place)
+            self._either(f"agreed({asked})", s, place)
             return place
         for then, test in ((True, "both"), (False, "without")):
             if not then and s.else_case is None:
                 continue
             mask = w.assign(f"{test}({place.mask}, {asked})")
-            w.line(f"if {mask} is not False:")
-            self._case(s, then, place.under(mask))
+            self._case(f"if {mask} is not False", s, then, place.under(mask))
         return place
+
+    def _either(self, asked: str, s: Any, place: Place) -> None:
+        """A branch that all lanes take the same way."""
+        self._case(f"if {asked}", s, True, place)
+        if s.else_case is not None:
+            self._case("else", s, False, place)
 
     def _roles(self, s: Any, place: Place, truth: tuple[bool, ...]) -> Place:
         """A branch that sends whole strands one way or the other."""
@@ -219,16 +212,15 @@ class Statements:
             going = tuple(i for i in place.strands if truth[i] is wanted)
             if case is None or not going:
                 continue
-            w.line(f"{word} c.index in {going!r}:")
-            self._case(s, wanted, replace(place, strands=going))
+            self._case(f"{word} c.index in {going!r}", s, wanted, replace(place, strands=going))
             if w.returns(case):
                 left = tuple(i for i in left if i not in going)
             word = "elif"
         return replace(place, strands=left or place.strands)
 
-    def _case(self, branch: Any, then: bool, place: Place) -> None:
-        with self._w.in_hand.case(branch.condition, then):
-            self.body(branch.then_case if then else branch.else_case, place)
+    def _case(self, header: str, branch: Any, then: bool, place: Place) -> None:
+        with self._w.block(header), self._w.in_hand.case(branch.condition, then):
+            self(branch.then_case if then else branch.else_case, place)
 
     def _loop(self, s: Any, place: Place) -> None:
         w = self._w
@@ -236,9 +228,12 @@ class Statements:
             w.nests(s, place)
             return
         if s.thread_binding is not None:
-            w.line(f"{w.define(s.loop_var)} = c.thread({str(s.thread_binding.thread_tag)!r})")
+            tag = str(s.thread_binding.thread_tag)
+            if not tag.startswith("threadIdx.") or not w.is_whole_axis(tag[-1], s):
+                raise w.unsupported(f"loops bound to {tag} of another extent than the launch's", s)
+            w.line(f"{w.define(s.loop_var)} = c.thread({tag!r})")
             w.varying.variables.add(s.loop_var)
-            w.thread_loops[s.loop_var] = str(s.thread_binding.thread_tag)[-1]
+            w.thread_loops[s.loop_var] = tag[-1]
             self(s.body, place)
             return
         if not place.grid and w.vector is None and self._is_at_once(s):
@@ -255,22 +250,20 @@ class Statements:
             count, first = w.assign(extent), w.assign(low)
             turn, mask = w.temporary(), w.temporary()
             w.line(f"{mask} = {place.mask}")
-            w.line(f"for {turn} in range(int(np.max({count}))):")
-            with w.indented():
+            with w.block(f"for {turn} in range(0, int(np.max({count})), {step})"):
                 w.line(f"{mask} = both({mask}, {turn} < {count})")
                 w.line(f"if {mask} is False: break")
-                w.line(f"{name} = {first} + {turn} * {step}")
+                w.line(f"{name} = {first} + {turn}")
                 self._turn(s.body, replace(place.under(mask), loop=len(place.masks)))
             return
         if w.varying.breaks(s.body):
             mask = w.assign(place.mask)
             inner = replace(place.under(mask), loop=len(place.masks))
-        bounds = f"{extent}" if low == "0" and step == 1 else f"{low}, {low} + {extent} * {step}, {step}"
-        w.line(f"for {name} in range({bounds}):")
-        if inner.loop < 0:
-            self.body(s.body, inner)
-            return
-        with w.indented():
+        bounds = f"{extent}" if low == "0" and step == 1 else f"{low}, {low} + {extent}, {step}"
+        with w.block(f"for {name} in range({bounds})"):
+            if inner.loop < 0:
+                self(s.body, inner)
+                return
             w.line(f"if {inner.mask} is False: break")
             self._turn(s.body, inner)
 
@@ -295,8 +288,8 @@ class Statements:
         w = self._w
         self.spend(place)
         w.vector = Tally()
-        w.line(f"for {w.define(loop.loop_var)} in range({int(loop.extent)}):")
-        self.body(loop.body, replace(place, loop=-1))
+        with w.block(f"for {w.define(loop.loop_var)} in range({int(loop.extent)})"):
+            self(loop.body, replace(place, loop=-1))
         work, w.vector = w.vector.take(), None
         for (unit, kind), amount in work.items():
             w.tally.add(unit, amount * int(loop.extent), kind)
@@ -324,8 +317,7 @@ class Statements:
         by_lane = w.varying(s.condition) or w.varying.breaks(s.body)
         mask = w.assign(place.mask) if by_lane else ""
         inner = replace(place.under(mask), loop=len(place.masks)) if by_lane else replace(place, loop=-1)
-        w.line("while True:")
-        with w.indented():
+        with w.block("while True"):
             w.line("c.step()")
             asked = w.expressions(s.condition, inner)
             if by_lane:
@@ -352,6 +344,8 @@ class Statements:
             self._leave_lanes(place, None)
             return place
         if name in ("loop_break", "break_loop", "continue_loop"):
+            if place.grid:
+                raise w.unsupported("leaving a loop from inside of T.Parallel", s)
             turn = name == "continue_loop"
             if place.loop < 0:
                 w.line("continue" if turn else "break")

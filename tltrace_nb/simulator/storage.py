@@ -15,12 +15,15 @@ from tvm import tirx
 from tvm.arith import Analyzer
 
 from tltrace_nb.core.ir import substitute
+from tltrace_nb.core.rasterised import block_indices
+from tltrace_nb.core.sites import Rasterisation
 from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.engine import Engine
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.memory import Array, View, dtype_of
 from tltrace_nb.simulator.program import BufferUse, Program
 from tltrace_nb.simulator.strand import Cta, Strand
+from tltrace_nb.simulator.unwritten import Watch
 
 Lanes = tuple[Array, Array, Array, Array]
 
@@ -48,25 +51,33 @@ class Layout:
         scalars: dict[Any, int],
         grid: tuple[int, int, int],
         annotations: dict[str, Any],
-        strict: bool,
+        tracked: bool,
         guarded: bool,
+        watch: Watch | None = None,
     ):
-        self.name, self.program, self.grid, self.strict = name, program, grid, strict
+        """``tracked``: reading what nobody has written is an error; in a CTA's own memory not while one watches."""
+        self.name, self.program, self.grid = name, program, grid
+        self._watch = watch
         self.cluster = _cluster(annotations)
         self._scalars = scalars
+        self._indices: dict[Rasterisation | None, Array] = {}
         self._counts = {d: [int(c) for c in counts] for d, counts in annotations.get("barrier_init", {}).items()}
         fallbacks = {d: float(v) for d, v in dict(annotations.get("safe_value_map", {})).items()}
         kinds: dict[Any, set[str]] = {}
         for use in program.buffers:
             kinds.setdefault(use.buffer.data, set()).add(str(use.buffer.dtype))
-        self._tracked = {d for d, names in kinds.items() if len(names) == 1} if strict else set()
+        self._tracked = {d for d, names in kinds.items() if len(names) == 1} if tracked else set()
         self._global: dict[int, View] = {}
         for use in program.buffers:
             if use.scope == "global":
                 array = self._as(use, arrays[use.buffer.data])
                 fallback = fallbacks.get(use.buffer.data, 0)
                 valid = self._valid(use, written.get(use.buffer.data)) if use.buffer.data in self._tracked else None
-                self._global[use.number] = View(array, str(use.buffer.name), guarded, valid, fallback, zeroed=True)
+                told = watch is not None and use.buffer.data in watch.outputs
+                self._global[use.number] = View(
+                    array, str(use.buffer.name), guarded, valid, fallback, zeroed=True,
+                    log=None if watch is None else watch.see, told=told,
+                )  # fmt: skip
         self._sizes: dict[Any, int] = {}
         for use in program.buffers:
             if use.scope != "global":
@@ -83,12 +94,17 @@ class Layout:
 
     def make_cta(self, engine: Engine, cta_number: int) -> Cta:
         """A CTA with memory of its own."""
-        x, y, _ = self.grid
-        block = (cta_number % x, cta_number // x % y, cta_number // (x * y))
+        x, y, z = self._blocks(None)[:, cta_number].tolist()
+        block = (x, y, z)
         cx, cy, cz = self.cluster
         cluster = (block[0] // cx, block[1] // cy, block[2] // cz)
         rank = block[0] % cx + cx * (block[1] % cy + cy * (block[2] % cz))
-        cta = Cta(self.name, cta_number, block, cluster, rank)
+
+        def blocks(pattern: Rasterisation) -> tuple[int, int, int]:
+            x, y, z = self._blocks(pattern)[:, cta_number].tolist()
+            return x, y, z
+
+        cta = Cta(self.name, cta_number, block, cluster, rank, blocks)
         store: dict[Any, tuple[Array, Array | None]] = {}
         barriers: dict[Any, list[Mbarrier]] = {}
 
@@ -100,12 +116,14 @@ class Layout:
             own = data in self.program.private and use.scope == "local.fragment"
             key = (data, strand.index if own else -1)
             if key not in store:
-                tracked = data in self._tracked
+                tracked = data in self._tracked and self._watch is None
                 dtype = self._dtype(use)
-                raw = np.zeros(self._sizes[data], np.uint8)
+                size = self._sizes[data]
+                raw = np.zeros(size, np.uint8) if self._watch is None else self._watch.memory(size, dtype)
                 store[key] = raw, np.zeros(self._sizes[data] // dtype.itemsize, bool) if tracked else None
             raw, valid = store[key]
-            return View(self._as(use, raw), str(use.buffer.name), False, self._valid(use, valid))
+            log = None if self._watch is None or own else self._watch.see
+            return View(self._as(use, raw), str(use.buffer.name), False, self._valid(use, valid), log=log)
 
         def barrier(index: int) -> list[Mbarrier]:
             use = self._uses[index]
@@ -120,6 +138,12 @@ class Layout:
             cta.strands.append(Strand(engine, cta, i, lanes, self.values, view, barrier))
         cta.left = len(cta.strands)
         return cta
+
+    def _blocks(self, pattern: Rasterisation | None) -> Array:
+        """The block indices of all CTAs, ``int64[3, n]``."""
+        if pattern not in self._indices:
+            self._indices[pattern] = block_indices(np.arange(math.prod(self.grid)), self.grid, pattern)
+        return self._indices[pattern]
 
     def _shape(self, buffer: Any) -> tuple[int, ...]:
         return tuple(number(e, self._scalars) for e in buffer.shape)

@@ -15,22 +15,33 @@ from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.costing import Cost
 from tltrace_nb.simulator.errors import SimulationError, StepLimitError
 from tltrace_nb.simulator.memory import Array, Mask, View
+from tltrace_nb.simulator.printing import printed
 from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until
 
 _WARP = 32
 
 if TYPE_CHECKING:
+    from tltrace_nb.core.sites import Rasterisation
     from tltrace_nb.simulator.engine import Engine, Sm
     from tltrace_nb.simulator.recording import Pen
 
 
 class Cta:
-    """One CTA on its SM."""
+    """One CTA on its SM. ``block`` are the hardware's indices, ``blocks`` those that a pattern maps them to."""
 
-    def __init__(self, name: str, number: int, block: tuple[int, int, int], cluster: Any, rank: int):
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        block: tuple[int, int, int],
+        cluster: Any,
+        rank: int,
+        blocks: Callable[[Rasterisation], tuple[int, int, int]],
+    ):
         self.name = name
         self.number = number
         self.block = block
+        self.blocks = blocks
         self.cluster = cluster
         self.rank = rank
         self.strands: list[Strand] = []
@@ -104,9 +115,8 @@ class Strand:
 
     @property
     def who(self) -> str:
-        """Its CTA and its threads."""
-        x, y, z = self.cta.block
-        return f"CTA ({x}, {y}, {z}), {self.threads}"
+        """Its CTA, by the block indices that it has, and its threads."""
+        return f"CTA ({self.block_x}, {self.block_y}, {self.block_z}), {self.threads}"
 
     def view(self, number: int) -> View:
         """One of the program's buffers."""
@@ -115,6 +125,10 @@ class Strand:
     def thread(self, tag: str) -> Array:
         """The thread index along an axis, ``threadIdx.x``."""
         return {"x": self.threads_x, "y": self.threads_y, "z": self.threads_z}[tag[-1]]
+
+    def rasterise(self, pattern: Rasterisation | None) -> None:
+        """Take the block indices of a pattern, or the hardware's again."""
+        self.block_x, self.block_y, self.block_z = self.cta.block if pattern is None else self.cta.blocks(pattern)
 
     def first(self, strands: tuple[int, ...]) -> int:
         """The first of these strands that is still there."""
@@ -155,6 +169,11 @@ class Strand:
         """``T.device_assert`` in the lanes of a mask."""
         if np.any(np.logical_and(mask, np.logical_not(condition))):
             raise SimulationError(f"device assertion failed: {message}")
+
+    def print(self, by_iteration: bool, mask: Mask, message: str, rest: tuple[Any, ...], dtype: str) -> None:
+        """``T.print`` in the lanes of a mask: threads, or iterations of T.Parallel."""
+        threads = None if by_iteration else (self.threads_x, self.threads_y, self.threads_z)
+        self.engine.printed += printed(self.cta.block, threads, mask, message, rest, dtype)
 
     # ---- barriers and asynchronous work
 

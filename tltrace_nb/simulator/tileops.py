@@ -17,6 +17,7 @@ from tltrace_nb.simulator.atomics import Atomics
 from tltrace_nb.simulator.barrierops import BARRIERS, BarrierOperators
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.expressions import Place
+from tltrace_nb.simulator.intrinsics import OTHER_TRACERS, PRINTS
 from tltrace_nb.simulator.tiles import REDUCTIONS
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
 
@@ -28,7 +29,7 @@ NOTHING = (
     "warpgroup_fence_operand", "annotate_producer_reg_dealloc", "annotate_consumer_reg_alloc", "sync_warp", "pdl_sync",
     "pdl_trigger", "warpgroup_arrive", "warpgroup_commit_batch",
 )  # fmt: skip
-"""Fences, hints and prints, which change nothing here."""
+"""Fences and hints, which change nothing here."""
 
 
 class TileOperators:
@@ -64,10 +65,21 @@ class TileOperators:
             self._w.line(f"c.check_lanes({asked}, {place.mask}, {message!r})")
         elif name == "call_extern" and str(call.args[0].value) == "__nanosleep":
             self._w.line(f"c.t += {self._w.same(call.args[1], place)} * c.engine.gpu.clock_ghz")
-        elif name == "call_extern" and not str(call.args[0].value).startswith("debug_print"):
+        elif name == "call_extern" and str(call.args[0].value).startswith(PRINTS):
+            self._print(call, place)
+        elif name == "call_extern" and not str(call.args[0].value).startswith(OTHER_TRACERS):
             raise self._w.unsupported(f"the function {call.args[0].value}", call)
         elif name not in NOTHING:
             raise self._w.unsupported(f"the operation {name}", call)
+
+    def _print(self, call: Any, place: Place) -> None:
+        """``T.print``."""
+        w = self._w
+        message, *rest = call.args[1:]
+        given = "".join(f"{_quoted(e) or w.expressions(e, place)}, " for e in rest)
+        dtype = str(rest[-1].dtype) if rest else ""
+        w.line(f"c.print({bool(place.grid)}, {place.mask}, {_quoted(message)}, ({given}), {dtype!r})")
+        w.tally.take()
 
     # ---- parts of a call
 
@@ -112,8 +124,7 @@ class TileOperators:
             return
         meet = f"yield Meet({w.number()}, {place.strands!r})"
         w.line(meet)
-        w.line(f"if c.index == c.first({place.strands!r}):")
-        with w.indented():
+        with w.block(f"if c.index == c.first({place.strands!r})"):
             write()
         w.line(meet)
 
@@ -136,9 +147,6 @@ class TileOperators:
     def _copy(self, name: str, call: Any, place: Place) -> None:
         w = self._w
         notes = dict(call.annotations or {})
-        for forbidden in ("cluster_mask", "dst_block"):
-            if forbidden in notes:
-                raise w.unsupported(f"copies with {forbidden}", call)
         regions = _same_extents(call.args[0], call.args[1])
         (source, from_box, extents), (target, to_box, _) = (self.box(region, place) for region in regions)
         scopes = str(source.scope()), str(target.scope())
@@ -152,8 +160,7 @@ class TileOperators:
             size = f"{self.count(extents, place)} * {w.item_bytes(target)}"
             cost = self._moved(source, target, extents, place, "tma")
             elected = f" and c.index == c.first({place.strands!r})" if len(place.strands) > 1 else ""
-            w.line(f"if {place.mask} is not False{elected}:")
-            with w.indented():
+            with w.block(f"if {place.mask} is not False{elected}"):
                 w.line(f"yield c.tma({cost}, {barrier}, {size}, {arrives}, {args})")
             if arrives:
                 w.arrives(notes["barrier"].buffer, place.strands)
@@ -287,7 +294,9 @@ class TileOperators:
                 kind = str(call.args[2].value)
                 if kind not in REDUCTIONS:
                     raise w.unsupported(f"the reduction {kind}", call)
-                done = f"reduce({from_box}, {to_box}, {kind!r}, {int(call.args[3])}, {bool(call.args[4].value)})"
+                nan = bool(int(dict(call.annotations or {}).get("nan_propagate", 0)))
+                how = f"{kind!r}, {int(call.args[3])}, {bool(call.args[4].value)}, {nan}"
+                done = f"reduce({from_box}, {to_box}, {how})"
             elif name in ("cumsum", "cummax"):
                 done = f"scan({from_box}, {to_box}, {name!r}, {int(call.args[2])}, {bool(call.args[3].value)})"
             elif name == "im2col":
@@ -346,6 +355,11 @@ class TileOperators:
         else:
             w.expressions(value, place)
         w.statements.spend(place)
+
+
+def _quoted(e: Any) -> str:
+    """The text of a constant string, nothing for anything else."""
+    return repr(str(e.value)) if isinstance(e, tirx.StringImm) else ""
 
 
 def _same_extents(source: Any, target: Any) -> tuple[Any, Any]:

@@ -110,15 +110,18 @@ REDUCTIONS = (*_REDUCTIONS, "abssum", "absmax")
 """The kinds of reductions that are known."""
 
 
-def reduce(source: Box, target: Box, kind: str, dim: int, clear: bool) -> None:
-    """Reduce along one axis of the source, into or onto the target."""
+_WITH_NAN: dict[str, Any] = {"max": np.maximum, "min": np.minimum}
+
+
+def reduce(source: Box, target: Box, kind: str, dim: int, clear: bool, nan: bool = False) -> None:
+    """Reduce along one axis of the source, into or onto the target; with ``nan``, one NaN makes the result NaN."""
     values = read(source)
     dtype = target[0].a.dtype
     if kind.startswith("abs"):
         values, kind = np.abs(values), kind.removeprefix("abs")
     if values.dtype.kind not in "biu":
         values = values.astype(np.float64 if dtype.itemsize == 8 else np.float32, copy=False)
-    combine = _REDUCTIONS[kind]
+    combine = (_WITH_NAN if nan else _REDUCTIONS)[kind]
     # A sum is the same type's on the device, in an order that no one promises; NumPy's pairwise one is as good.
     result = combine.reduce(values, axis=dim).reshape(target[2])
     write(target, result if clear else combine(read(target), result))

@@ -172,6 +172,7 @@ def sliced(view: View, mask: Mask, parts: tuple[tuple[int, int, int], ...], rank
         key.append(start if where < 0 else slice(start, start + extent))
     if not whole_box or (view.valid is not None and not view.valid[tuple(key)].all()):
         return view.gather(mask, *(_index(p, rank) for p in parts))
+    view.note(True, tuple(start for start, _, _ in parts))
     return _oriented(view.a[tuple(key)], parts, rank)
 
 
@@ -190,6 +191,7 @@ def put_sliced(
         view.scatter(np.broadcast_to(value, shape), mask, *(_index(p, rank) for p in parts))
         return
     value = converted(value, view.a.dtype)
+    view.note(True, tuple(start for start, _, _ in parts), value)
     at = tuple(key)
     _oriented(view.a[at], parts, rank)[...] = value
     if view.valid is not None:
@@ -229,6 +231,7 @@ def atomic(view: View, op: str, value: Any, mask: Mask, lanes: tuple[int, ...], 
     for i, n in zip(index, view.a.shape, strict=True):
         inside &= (i >= 0) & (i < n)
     value = np.broadcast_to(np.asarray(converted(value, view.a.dtype)), lanes)
+    view.note(inside, index, value)
     if view.valid is not None:
         where = tuple(i[inside] for i in index)
         if op != "exch" and not view.zeroed:
