@@ -394,3 +394,43 @@ def read_places():
             B[2, tx] = A[T.cast(Near[tx] * 0.25, "int32")]
 
     return read_places
+
+
+def _scrambled(a):
+    x = (int(a[0]) * 1103515245 + 12345 + 2**31) % 2**32 - 2**31
+    return torch.full((32,), (x >> 16) % 1000)
+
+
+@case(lambda: (torch.tensor([987654321], dtype=torch.int32),), _scrambled, tolerance=0)
+def integers_wrap():
+    """The same in all threads, so that the virtual GPU computes with one number."""
+
+    @T.prim_func
+    def integers_wrap(A: T.Tensor((1,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding()
+            x = A[0]
+            B[tx] = ((x * 1103515245 + 12345) >> 16) % 1000
+
+    return integers_wrap
+
+
+FLOATS = (3e9, -3e9, float("inf"), -float("inf"), float("nan"), 2.9, -2.9, 300.0)
+
+
+def _saturated(_):
+    signed = [2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 0, 2, -2, 300]
+    unsigned = [3 * 10**9, 0, 2**32 - 1, 0, 0, 2, 0, 300]
+    return torch.tensor([signed, unsigned]).T
+
+
+@case(lambda: (torch.tensor(FLOATS),), _saturated, tolerance=0)
+def floats_saturate():
+    @T.prim_func
+    def floats_saturate(A: T.Tensor((8,), "float32"), B: T.Tensor((8, 2), "int64")):
+        with T.Kernel(1, threads=8):
+            tx = T.get_thread_binding()
+            B[tx, 0] = T.cast(T.cast(A[tx], "int32"), "int64")
+            B[tx, 1] = T.cast(T.cast(A[tx], "uint32"), "int64")
+
+    return floats_saturate

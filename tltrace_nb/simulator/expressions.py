@@ -149,7 +149,8 @@ class Expressions:
         if not (place.grid and dtype.startswith("int") and kind in _AFFINE and self._is_plain(e)):
             self._w.tally.add(Unit.CUDA, operations, "" if narrow else dtype)
         text = f"({self(e.a, place)} {INFIX[kind]} {self(e.b, place)})"
-        if dtype.startswith("uint") and kind in ("Add", "Sub", "Mul"):
+        wraps = dtype.startswith("uint") or (dtype.startswith("int") and not self._w.varying(e) and self._w.is_data(e))
+        if wraps and kind in _AFFINE:  # numbers that all lanes share are Python's; indices stay in their range
             return f"wrapped({text}, {self._w.dtype(dtype, e)})"
         return text
 

@@ -85,22 +85,41 @@ def as_tensor(array: Array) -> Any:
 
 
 def converted(values: Any, dtype: np.dtype[Any]) -> Any:
-    """Values in another type as CUDA converts them: 8-bit floats saturate, integers wrap, floats are truncated."""
+    """Values in another type as CUDA converts them: integers wrap, 8-bit floats saturate.
+
+    Floats become integers by way of 32 or 64 bits, in which they are truncated and saturate; NaN is 0.
+    """
     if isinstance(values, np.ndarray) and values.dtype == dtype:
         return values
+    if dtype.kind in "iu" and _is_float(values):
+        values = _truncated(np.asarray(values, np.float64), dtype)
+        return values.astype(dtype) if values.ndim else values.astype(dtype).item()
     limit = _LIMITS.get(dtype)
     if limit is not None:
         values = np.clip(np.asarray(values, dtype=np.float32), -limit, limit)
     if isinstance(values, np.ndarray):
         return values.astype(dtype)
     if dtype.kind in "iu":
-        number = int(values) if np.isfinite(values) else 0
+        number = int(values)
         bits = 8 * dtype.itemsize
         number &= (1 << bits) - 1
         return number - (1 << bits) if dtype.kind == "i" and number >> (bits - 1) else number
     if dtype.kind == "b":
         return bool(values)
     return dtype.type(values)
+
+
+def _is_float(values: Any) -> bool:
+    return isinstance(values, float) or getattr(getattr(values, "dtype", None), "kind", "i") not in "biu"
+
+
+def _truncated(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Floats as integers of 32 or 64 bits, of the sign that the type has."""
+    wide = np.iinfo(np.dtype(f"{dtype.kind}{max(4, dtype.itemsize)}"))
+    over, under = values >= wide.max, values <= wide.min
+    inside = np.where(over | under | np.isnan(values), 0.0, values).astype(wide.dtype)
+    found: Array = np.where(over, wide.dtype.type(wide.max), np.where(under, wide.dtype.type(wide.min), inside))
+    return found
 
 
 class View:

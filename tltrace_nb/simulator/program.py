@@ -158,6 +158,7 @@ class Writer:
         self.starts: dict[Any, str] = {}
         self.extents: dict[Any, int] = {}
         self.combiner = ""
+        self.data: set[Any] = set()
         self.thread_loops: dict[Any, str] = {}
         self.expressions = Expressions(self)
         self.statements = Statements(self)
@@ -347,6 +348,19 @@ class Writer:
         return f"Registers({shape!r}, {self.dtype(str(buffer.dtype), buffer)}, {lanes}, {str(buffer.name)!r})"
 
     # ---- facts
+
+    def is_data(self, e: Expr) -> bool:
+        """Whether a value depends on what memory holds, and not on indices alone."""
+        if isinstance(e, (int, float)):
+            return False
+        found = False
+
+        def visit(node: Any) -> None:
+            nonlocal found
+            found = found or isinstance(node, tirx.BufferLoad) or node in self.data
+
+        post_order_visit(e, visit)
+        return found
 
     def same(self, e: Expr, place: Place) -> str:
         """An operand on which all threads that come here agree."""

@@ -60,6 +60,8 @@ class Statements:
             case tirx.Bind():
                 if str(s.var.dtype) == "handle":
                     raise w.unsupported("pointers in variables", s)
+                if w.is_data(s.value):
+                    w.data.add(s.var)
                 value = w.expressions(s.value, place)
                 copied = value.startswith("sliced(") or isinstance(s.value, tirx.BufferLoad)
                 w.line(f"{w.define(s.var)} = {f'np.array({value})[()]' if copied and place.grid else value}")
