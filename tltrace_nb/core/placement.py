@@ -220,7 +220,7 @@ class _Placer:
 
     def _check(self, key: Key, holds: list[Hold], above: Above) -> None:
         """Raise ``PlacementError`` where a marker would record under a condition or in a loop that it is not in."""
-        loops = [s for s in above if isinstance(s, tirx.For) and s.thread_binding is None]
+        loops = [s for s in above if isinstance(s, tirx.For) and s.thread_binding is None and not _runs_once(s)]
         in_loop = any(not uses_any(hold.anchor.loops, loop.loop_var) for loop in loops for hold in holds)
         if key[1] in (Mode.WAITS, Mode.ARRIVALS) or (not in_loop and all(hold.exact for hold in holds)):
             return
@@ -230,6 +230,11 @@ class _Placer:
             f"of {'a loop' if in_loop else 'a condition'} in which it does not stand; put the marker into it, around "
             "the operators there"
         )
+
+
+def _runs_once(loop: Any) -> bool:
+    """Whether a loop has a single iteration, as TileLang knows: its variable is replaced by its value."""
+    return isinstance(loop.extent, tirx.IntImm) and int(loop.extent) <= 1
 
 
 def uses_any(expressions: tuple[Expr, ...], variable: Any) -> bool:
