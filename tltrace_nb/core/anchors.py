@@ -21,7 +21,8 @@ the pipeline, condition, condition, ...)``, the conditions as ``core.guards`` en
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Set
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -119,20 +120,44 @@ class Anchor:
         return cls(int(name.removeprefix(ANCHOR)), Mode(int(mode)), int(guards), condition, payload, tuple(loops))
 
 
-def attach(marked: MarkedKernel, *, everywhere: bool, carry_in_value: bool = True, inline_lets: bool = False) -> Any:
+def attach(
+    marked: MarkedKernel,
+    *,
+    everywhere: bool,
+    carry_in_value: bool = True,
+    inline_lets: bool = False,
+    dead: Set[int] = frozenset(),
+) -> Any:
     """Turn the sites that the scheduler would trip over into anchors; the others stay where they are.
 
     ``everywhere``: anchor all of them (the whole kernel will be split into roles), not only those in pipelined loops.
     ``carry_in_value``: a plain store carries its anchors around the stored value, else in a statement before it.
     ``inline_lets``: payloads use the values of variables in place of the variables, for TileLang inlines a variable
-    that is used once, and drops one that a marker alone uses. Returns the PrimFunc; raises ``PlacementError`` for a
-    marker that has no operator to ride on.
+    that is used once, and drops one that a marker alone uses. ``dead``: the numbers of operators that the scheduler
+    drops, which carry only what is dropped with them. Returns the PrimFunc; raises ``PlacementError`` for a marker that
+    has no operator to ride on.
     """
-    attacher = _Attacher(marked, carry_in_value, frozenset(_written_in(marked.func.body)))
-    context = _Context()
-    change = attacher.anchored if everywhere else attacher.plain
     body = with_lets_inlined(marked.func.body) if inline_lets else marked.func.body
-    return marked.func.with_body(change(body, context))
+    numbers = leaf_numbers(body)
+    lost = frozenset(leaf for leaf, number in numbers.items() if number in dead)
+    attacher = _Attacher(marked, carry_in_value, frozenset(_written_in(marked.func.body)), numbers, lost)
+    change = attacher.anchored if everywhere else attacher.plain
+    return marked.func.with_body(change(body, _Context()))
+
+
+def leaf_numbers(body: Stmt) -> dict[Stmt, int]:
+    """The operators of an unscheduled body, numbered in program order."""
+    numbers: dict[Stmt, int] = {}
+
+    def visit(statement: Stmt) -> None:
+        if is_leaf(statement):
+            numbers.setdefault(statement, len(numbers))
+            return
+        for child in children(statement):
+            visit(child)
+
+    visit(body)
+    return numbers
 
 
 def with_lets_inlined(body: Stmt) -> Stmt:
@@ -187,7 +212,14 @@ class _Attacher:
     marked: MarkedKernel
     carry_in_value: bool
     written: frozenset[Any]
-    numbers: dict[Stmt, int] = field(default_factory=dict)
+    numbers: dict[Stmt, int]
+    lost: frozenset[Stmt]
+
+    def carries(self, statement: Stmt) -> bool:
+        """Whether a statement holds an operator that the scheduler keeps."""
+        if is_leaf(statement):
+            return statement not in self.lost
+        return any(self.carries(child) for child in children(statement))
 
     def inside(self, context: _Context, statement: Stmt, child: Stmt) -> _Context:
         """Where a child of a statement stands."""
@@ -236,20 +268,30 @@ class _Attacher:
         sites: list[Stmt] = []
 
         def without_bare_sites(case: Stmt | None, condition: Expr) -> Stmt | None:
-            if case is None or not _holds_only_sites(case):
+            if case is None or not self._holds_only_sites(case):
                 return case
+            rest = []
             for inner in flatten(case):
-                sites.extend(_under(condition, site) for site in self._lift(inner) if is_site(site))
-            return sequence([])
+                lifted = self._lift(inner)
+                sites.extend(_under(condition, site) for site in lifted if is_site(site))
+                rest += [statement for statement in lifted if not is_site(statement)]
+            return sequence(rest)
 
         then = without_bare_sites(statement.then_case, statement.condition)
         other = without_bare_sites(statement.else_case, tirx.Not(statement.condition))
         return [*sites, tirx.IfThenElse(statement.condition, then, other, span_of(statement))]
 
+    def _holds_only_sites(self, case: Stmt) -> bool:
+        """Whether a branch holds sites, none of them in a loop, and no operator that the scheduler keeps."""
+        found = [above for statement, above in walk(case) if is_site(statement)]
+        in_loop = any(isinstance(outer, (tirx.For, tirx.While)) for above in found for outer in above)
+        return bool(found) and not in_loop and not self.carries(case)
+
     def _distribute(self, statements: list[Stmt], context: _Context) -> dict[int, list[Anchor]]:
         """Which statement of a sequence carries which of the sites that stand in that sequence."""
         site_at = {i: self.marked.sites[site_id(s)] for i, s in enumerate(statements) if is_site(s)}
-        carriers = [i for i, s in enumerate(statements) if not is_site(s) and _has_leaf(s)]
+        work = [i for i, s in enumerate(statements) if not is_site(s) and _has_leaf(s)]
+        carriers = [i for i in work if self.carries(statements[i])] or work
         position_of = {site.id: i for i, site in site_at.items()}
         end_of = {i: position_of[end] for i, end in self.marked.end_of.items() if end in position_of}
         carried: dict[int, list[Anchor]] = {}
@@ -298,7 +340,7 @@ class _Attacher:
         return carried
 
     def _leaf(self, statement: Stmt, context: _Context) -> Stmt:
-        trail = Trail(self.numbers.setdefault(statement, len(self.numbers)), context.outside, context.guards)
+        trail = Trail(self.numbers[statement], context.outside, context.guards)
         notes = {LEAF: trail.annotation(), **dict(anchor.annotation() for anchor in context.anchors)}
         return _annotate_first(statement, notes, self.carry_in_value)
 
@@ -306,12 +348,6 @@ class _Attacher:
 def _under(condition: Expr, site: Stmt) -> Stmt:
     _, _, payload, *inner = site.value.args
     return site_statement(site_id(site), payload, tirx.And(condition, inner[0]) if inner else condition)
-
-
-def _holds_only_sites(case: Stmt) -> bool:
-    inside = [statement for statement, _ in walk(case)]
-    plain = (tirx.SeqStmt, tirx.IfThenElse, tirx.Evaluate)
-    return any(map(is_site, inside)) and not _has_leaf(case) and all(isinstance(s, plain) for s in inside)
 
 
 def written_buffers(statement: Stmt) -> list[Any]:

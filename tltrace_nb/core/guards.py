@@ -5,9 +5,9 @@ rewrites but cannot prove away, and the conditions that stand around it now. Out
 it now the condition of the author's that it is, if it is one.
 
 TileLang proves conditions, peels them off with an iteration, and adds its own, for the iterations of a pipeline that do
-not exist and for the roles of a specialised kernel. Counting them tells nothing. A comparison is therefore taken along
-as its two sides, ``a < b`` as ``("LT", a, b)``: inside its own ``if`` the simplifier would prove it, its sides it
-rewrites as it does those of the ``if``.
+not exist and for the roles of a specialised kernel. Counting them tells nothing. A condition is therefore taken along
+in parts, ``a < b + 1`` as ``("LT", a, ("Add", b, 1))``: inside its own ``if`` the simplifier would prove it, variables
+and loads it rewrites as it does those of the ``if``.
 """
 
 from __future__ import annotations
@@ -28,17 +28,14 @@ from tltrace_nb.core.ir import Expr
 _WHILE = "while"
 _OPAQUE = "opaque"
 _TRUTH = "truth"
-_LOGIC: dict[str, Callable[..., Expr]] = {
-    "LT": tirx.LT,
-    "LE": tirx.LE,
-    "GT": tirx.GT,
-    "GE": tirx.GE,
-    "EQ": tirx.EQ,
-    "NE": tirx.NE,
-    "And": tirx.And,
-    "Or": tirx.Or,
-    "Not": tirx.Not,
-}
+_TUPLE = Op.get("tirx.tvm_tuple")
+_BINARY: dict[str, Callable[[Expr, Expr], Expr]] = {
+    kind.__name__: kind
+    for kind in (
+        tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE, tirx.And, tirx.Or,
+        tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Mod, tirx.FloorDiv, tirx.FloorMod, tirx.Min, tirx.Max,
+    )
+}  # fmt: skip
 
 
 class Whose(enum.Enum):
@@ -74,14 +71,18 @@ def encoded(condition: Expr | None, opaque: bool = False) -> Expr:
         return _tuple(_WHILE)
     if opaque:
         return _tuple(_OPAQUE)
-    kind = type(condition).__name__
+    return _parts(condition)
+
+
+def _parts(e: Expr) -> Expr:
+    kind = type(e).__name__
+    if kind in _BINARY:
+        return _tuple(kind, _parts(e.a), _parts(e.b))
     if kind == "Not":
-        return _tuple(kind, encoded(condition.a))
-    if kind in ("And", "Or"):
-        return _tuple(kind, encoded(condition.a), encoded(condition.b))
-    if kind in _LOGIC:
-        return _tuple(kind, condition.a, condition.b)
-    return _tuple(_TRUTH, tirx.Cast("int32", condition))
+        return _tuple(kind, _parts(e.a))
+    if kind == "Cast":
+        return _tuple(kind, tirx.StringImm(str(e.dtype)), _parts(e.value))
+    return _tuple(_TRUTH, tirx.Cast("int32", e)) if str(e.dtype) == "bool" else e
 
 
 def match(
@@ -143,20 +144,26 @@ def _same(author: Any, condition: Condition, simplified: Callable[[Expr], Expr])
 
 def _decoded(guard: Any) -> Any:
     """The condition that an ``encoded`` one stands for, or ``_WHILE`` or ``_OPAQUE``."""
-    kind, *parts = guard.args
-    name = str(kind.value)
-    if name == _TRUTH and isinstance(parts[0], tirx.Cast):
-        return parts[0].value
-    if name not in _LOGIC:
-        return _WHILE if name == _WHILE else _OPAQUE
-    if name in ("And", "Or", "Not"):
-        inner = [_decoded(part) for part in parts]
-        return _OPAQUE if any(isinstance(each, str) for each in inner) else _LOGIC[name](*inner)
-    return _LOGIC[name](*parts)
+    kind = str(guard.args[0].value)
+    return kind if kind in (_WHILE, _OPAQUE) else _whole(guard)
+
+
+def _whole(e: Any) -> Any:
+    if not (isinstance(e, tirx.Call) and e.op.same_as(_TUPLE)):
+        return e
+    name, parts = str(e.args[0].value), e.args[1:]
+    if name in _BINARY:
+        return _BINARY[name](*map(_whole, parts))
+    if name == "Not":
+        return tirx.Not(_whole(parts[0]))
+    if name == "Cast":
+        return tirx.Cast(str(parts[0].value), _whole(parts[1]))
+    (truth,) = parts
+    return truth.value if isinstance(truth, tirx.Cast) else truth != 0
 
 
 def _tuple(name: str, *parts: Expr) -> Expr:
-    return tirx.Call("handle", Op.get("tirx.tvm_tuple"), [tirx.StringImm(name), *parts])
+    return tirx.Call("handle", _TUPLE, [tirx.StringImm(name), *parts])
 
 
 def simplifier(values: dict[Any, Expr], ranges: Sequence[tuple[Any, Any]]) -> Callable[[Expr], Expr]:

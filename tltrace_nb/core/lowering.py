@@ -30,7 +30,7 @@ from tltrace_nb.core.names import IMPORT, imported_sources, refuse_names
 from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
 from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
 from tltrace_nb.core.payloads import check_moving_payloads, without_payload
-from tltrace_nb.core.placement import place, same_schedule, sites_in
+from tltrace_nb.core.placement import leaves_in, place, same_schedule, sites_in
 from tltrace_nb.core.reach import LaunchShape, launches
 from tltrace_nb.core.schedule import schedule
 from tltrace_nb.core.silence import Silence
@@ -142,13 +142,23 @@ def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str
         """The same, and the sites that are lost; ``None`` if the schedule is another one."""
         lost = None
         for inline_lets, carry_in_value in itertools.product((False, True), (True, False)):
-            anchored = attach(marked, everywhere=everywhere, carry_in_value=carry_in_value, inline_lets=inline_lets)
-            scheduled = schedule(anchored, target, pass_configs)
-            if same_schedule(scheduled, bare):
+            gone: set[int] = set()
+            for _ in range(2):  # again without what the scheduler proves to be dead code
+                anchored = attach(
+                    marked,
+                    everywhere=everywhere,
+                    carry_in_value=carry_in_value,
+                    inline_lets=inline_lets,
+                    dead=gone,
+                )
+                scheduled = schedule(anchored, target, pass_configs)
+                if not same_schedule(scheduled, bare):
+                    break
                 missing = sites_in(anchored) - sites_in(scheduled)
                 if not missing or not missing - dead_sites(marked, target, pass_configs):
                     return anchored, scheduled, set()
                 lost = anchored, scheduled, missing
+                gone = leaves_in(anchored) - leaves_in(scheduled)
         return lost
 
     found = tried(marked)

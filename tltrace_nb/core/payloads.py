@@ -14,7 +14,7 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.anchors import is_pipelined, with_lets_inlined, written_buffers
+from tltrace_nb.core.anchors import is_pipelined, leaf_numbers, with_lets_inlined, written_buffers
 from tltrace_nb.core.definitions import UNSET, Reaching, reaching
 from tltrace_nb.core.errors import PayloadError
 from tltrace_nb.core.holds import CONSUMER, PRODUCER, ROLE_SCOPE, read, role_scopes
@@ -58,8 +58,7 @@ def _without_false_parts(placed: Any, marked: MarkedKernel) -> Any:
     }
     if not any(read_by.values()):
         return placed
-    numbers: dict[Stmt, int] = {}
-    intended = reaching(body, lambda leaf: numbers.setdefault(leaf, len(numbers)))
+    intended = reaching(body, leaf_numbers(body).get)
     meant = dict(zip((site_id(s) for s, _ in walk(body) if is_site(s)), intended, strict=True))
     found = {role: reaching(placed.body, _noted_number, role) for role in (PRODUCER, CONSUMER)}
     places = [(site_id(s), _roles_at(s, above)) for s, above in walk(placed.body) if is_site(s)]

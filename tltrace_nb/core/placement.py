@@ -12,7 +12,7 @@ operators.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +67,8 @@ def without_anchors(func: Any) -> Any:
         if is_site(statement):
             return sequence([])
         bare = _bare(statement) if is_leaf(statement) else rebuild(statement, visit)
+        if isinstance(bare, (tirx.IfThenElse, tirx.For)) and not any(map(flatten, children(bare))):
+            return sequence([])  # nothing but markers stood there, or nothing at all
         return with_block(bare, reads=[], writes=[]) if isinstance(bare, tirx.SBlock) else bare
 
     return func.with_body(visit(func.body))
@@ -75,6 +77,12 @@ def without_anchors(func: Any) -> Any:
 def same_schedule(anchored: Any, bare: Any) -> bool:
     """Whether two scheduled PrimFuncs are the same but for anchors and sites."""
     return bool(structural_equal(without_anchors(anchored), without_anchors(bare), map_free_vars=True))
+
+
+def leaves_in(func: Any) -> set[int]:
+    """The numbers of the author's operators that a PrimFunc with anchors holds."""
+    trails = (read(statement)[0] for statement, _ in walk(func.body) if is_leaf(statement))
+    return {trail.number for trail in trails if trail is not None}
 
 
 def sites_in(func: Any) -> set[int]:
@@ -156,18 +164,9 @@ class _Placer:
                     self._mark(own, edges[marked[0]].front, edges[marked[-1]].back)
                     for i in run:
                         here[i].add(key)
-        done = [
-            self._with_edges(inner, edge)
-            for inner, edge in zip(
-                self._insides(
-                    statements, [(frozenset(k), above) for k, (_, above) in zip(here, around, strict=True)], edges
-                ),
-                edges,
-                strict=True,
-            )
-        ]
-        remaining = iter(done)
-        return [sequence(itertools.islice(remaining, len(part))) for part in parts]
+        inner = [(frozenset(k), above) for k, (_, above) in zip(here, around, strict=True)]
+        remaining = iter(list(zip(self._insides(statements, inner, edges), edges, strict=True)))
+        return [_between(itertools.islice(remaining, len(part))) for part in parts]
 
     def _insides(
         self, statements: list[Stmt], around: list[tuple[frozenset[Key], Above]], edges: list[_Edges]
@@ -186,7 +185,7 @@ class _Placer:
         """A statement with another body under its ``if``, and its records around that ``if``."""
         if not isinstance(statement, tirx.IfThenElse):
             return rebuild(statement, lambda inner: self._around_guard(inner, body, edges))
-        return self._with_edges(rebuild(statement, lambda _: body), edges)
+        return _between([(rebuild(statement, lambda _: body), edges)])
 
     def _inside(self, statement: Stmt, placed: frozenset[Key], above: Above, edges: _Edges) -> Stmt:
         """One statement with its body placed. A block is no step of the program: records go to the operators in it."""
@@ -201,10 +200,6 @@ class _Placer:
             block = rebuild(statement.block, lambda body: self.body(body, placed, within, front, back))
             return rebuild(statement, lambda _: block)
         return rebuild(statement, lambda body: self.body(body, placed, inner, front, back))
-
-    def _with_edges(self, statement: Stmt, edges: _Edges) -> Stmt:
-        front, back = edges.take()
-        return sequence([*map(_statement, front), statement, *map(_statement, back)])
 
     def _mark(self, holds: list[Hold], front: list[_Record], back: list[_Record]) -> None:
         anchor = holds[0].anchor
@@ -230,6 +225,18 @@ class _Placer:
             f"of {'a loop' if in_loop else 'a condition'} in which it does not stand; put the marker into it, around "
             "the operators there"
         )
+
+
+def _between(statements: Iterable[tuple[Stmt, _Edges]]) -> Stmt:
+    """Statements with the records at their edges, those between two of them in the order of the author's markers."""
+    result: list[Stmt] = []
+    waiting: list[_Record] = []
+    for statement, edges in statements:
+        front, back = edges.take()
+        result += map(_statement, sorted([*waiting, *front], key=lambda record: record.site))
+        result.append(statement)
+        waiting = [*back]
+    return sequence([*result, *map(_statement, waiting)])
 
 
 def _runs_once(loop: Any) -> bool:
