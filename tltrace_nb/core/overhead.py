@@ -73,8 +73,8 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
     """
     import tilelang
 
-    from tltrace_nb.core.jit import TracedKernel, VirtualTracedKernel
     from tltrace_nb.core.numbering import strip
+    from tltrace_nb.core.traced import TracedKernel, VirtualTracedKernel
 
     if isinstance(kernel, VirtualTracedKernel):
         raise DeviceError(

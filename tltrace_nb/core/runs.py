@@ -27,7 +27,8 @@ def run(
 
     ``started`` gets the trace of a virtual run before it fills, so that one that fails leaves what it recorded.
     """
-    from tltrace_nb.core.jit import TracedKernel, VirtualTracedKernel, table_of
+    from tltrace_nb.core.jit import table_of
+    from tltrace_nb.core.traced import TracedKernel, VirtualTracedKernel
 
     if isinstance(compiled, VirtualTracedKernel):
         outputs, trace = compiled.run(inputs, started)
