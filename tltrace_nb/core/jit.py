@@ -22,6 +22,7 @@ from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.options import Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO, model_of
 from tltrace_nb.core.errors import NotTracedError
+from tltrace_nb.core.facade import RecordingKernel
 from tltrace_nb.core.lowering import PASS_CONFIGS, prepare
 from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
@@ -31,7 +32,7 @@ from tltrace_nb.core.traced import TracedKernel, VirtualTracedKernel
 
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.core.launch import TracedLaunch
 
 _OUT_IDX = "tilelang_out_idx"
 """Attribute in which a PrimFunc itself names its outputs (``T.empty``)."""
@@ -51,7 +52,7 @@ class Compilation:
 
 
 def compile_traced(
-    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None]
+    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[TracedLaunch], None]
 ) -> TracedKernel:
     """Compile a PrimFunc with its markers recording. Errors as ``lowering.prepare``, and TileLang's own."""
     how = _with_function_attributes(func, how)
@@ -80,7 +81,7 @@ def compile_traced(
 
 
 def compile_virtual(
-    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None], model: str
+    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[TracedLaunch], None], model: str
 ) -> VirtualTracedKernel:
     """Prepare a PrimFunc for the virtual GPU. Errors as ``simulator.run.compile_virtual``."""
     from tltrace_nb.simulator.run import compile_virtual as compile_for
@@ -88,11 +89,11 @@ def compile_virtual(
     how = _with_function_attributes(func, how)
     outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
     virtual = compile_for(func, model, options, pass_configs=how.pass_configs)
-    return VirtualTracedKernel(func, virtual, outputs, captured)
+    return VirtualTracedKernel(func, virtual, outputs, captured, how.pass_configs, how.compile_flags)
 
 
 def compile_for(
-    model: str | None, func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None]
+    model: str | None, func: Any, how: Compilation, options: TraceOptions, captured: Callable[[TracedLaunch], None]
 ) -> TracedKernel | VirtualTracedKernel:
     """Compile a PrimFunc with its markers recording, for the virtual GPU when there is a ``model``."""
     if model is None:
@@ -105,7 +106,7 @@ def table_of(compiled: Any) -> SiteTable:
 
     Raises ``NotTracedError`` for a kernel that was built without tracing.
     """
-    if isinstance(compiled, (TracedKernel, VirtualTracedKernel)):
+    if isinstance(compiled, RecordingKernel):
         return compiled.table
     func = compiled if isinstance(compiled, tirx.PrimFunc) else getattr(compiled, "prim_func", None)
     attributes = getattr(func, "attrs", None)
@@ -220,7 +221,8 @@ def automatic(kernel: Any, auto: AutoOptions, switch: TraceSwitch) -> Any:
         return TraceJit(kernel, switch, auto, always=True)
     options = switch.options.with_auto(auto)
     if isinstance(kernel, JITKernel):
-        return compile_for(switch.model(), kernel.prim_func, how_of(kernel), options, switch.captured)
+        func = kernel.source if isinstance(kernel, RecordingKernel) else kernel.prim_func
+        return compile_for(switch.model(), func, how_of(kernel), options, switch.captured)
     raise TypeError(
         f"trace.auto got {type(kernel).__name__}; give a @tilelang.jit or @trace.jit builder, a kernel that it has "
         "compiled, or a PrimFunc"

@@ -6,39 +6,60 @@ In: what was compiled, and how it was lowered. Out: callables that take and retu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import torch
+from tilelang.backend.module import create_backend_context
 from tilelang.jit.kernel import JITKernel
-from tvm import tirx
-from tvm.arith import Analyzer
+from tilelang.profiler import Profiler, TensorSupplyType
 
-from tltrace_nb.core.errors import DeviceError
-from tltrace_nb.core.lowering import Lowering, check_budget
+from tltrace_nb.core.environment import describe
+from tltrace_nb.core.errors import DeviceError, TraceError
+from tltrace_nb.core.facade import RecordingKernel
+from tltrace_nb.core.launch import DeviceSlots, TracedLaunch
+from tltrace_nb.core.lowering import Lowering
+from tltrace_nb.core.notices import say_once
 from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.planning import LaunchPlanner
 from tltrace_nb.core.resources import resources
-from tltrace_nb.core.sites import SiteTable, table_rows
+from tltrace_nb.core.schedule import resolve_target
+from tltrace_nb.core.sites import SiteTable
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
+    from tltrace_nb.core.tracefile import TraceMeta
     from tltrace_nb.simulator.run import VirtualKernel
 
+_OF_A_GRAPH = "captured in a CUDA graph: the events of its last replay; trace.refresh() reads those of a later one"
+_NO_OPTIONS: Mapping[str, Any] = {}
 
-@dataclass(frozen=True)
-class TracedKernel:
-    """A compiled kernel that records. Calling it takes and returns what the untraced kernel does.
 
-    Each call appends a :class:`~tltrace_nb.core.trace.Trace` to ``trace.history``. Attributes that are not named here
-    are those of the ``JITKernel`` inside (``get_kernel_source``, ``params``, ...).
+class TracedKernel(RecordingKernel):
+    """A compiled kernel that records. Calling it takes, returns and raises what the untraced kernel does.
+
+    Each call hands a :class:`~tltrace_nb.core.launch.TracedLaunch` to ``captured``. ``kernel`` is the ``JITKernel``
+    that records, with a parameter more; its sources are those that run.
     """
 
-    source: Any
-    kernel: JITKernel
-    lowering: Lowering
-    options: TraceOptions
-    captured: Callable[[Trace], None]
-    dynamic_shared: dict[str, int] = field(default_factory=dict)
+    def __init__(
+        self,
+        source: Any,
+        kernel: JITKernel,
+        lowering: Lowering,
+        options: TraceOptions,
+        captured: Callable[[TracedLaunch], None],
+        dynamic_shared: dict[str, int] | None = None,
+    ) -> None:
+        outputs = [i % (len(lowering.anchored.params) - 1) for i in kernel.out_idx or ()]
+        super().__init__(source, outputs)
+        self.kernel = kernel
+        self.lowering = lowering
+        self.options = options
+        self.captured = captured
+        self.launches = LaunchPlanner(lowering, outputs, options.budget)
+        self._dynamic_shared = dynamic_shared or {}
 
     def __repr__(self) -> str:
         return f"<kernel {self.table.kernel}, which records: call it with its inputs>"
@@ -48,92 +69,129 @@ class TracedKernel:
         """The kernel's site table."""
         return self.lowering.table
 
+    @property
+    def verbose(self) -> bool:
+        """As the untraced kernel's."""
+        return bool(self.kernel.verbose)
+
+    @property
+    def pass_configs(self) -> Any:
+        """As the untraced kernel's."""
+        return self.kernel.pass_configs
+
+    @property
+    def compile_flags(self) -> Any:
+        """As the untraced kernel's."""
+        return self.kernel.compile_flags
+
     @functools.cached_property
     def resources(self) -> tuple[tuple[int, int], ...] | None:
         """Registers per thread and bytes of shared memory per CTA of each launch, where they can be known."""
-        found = resources(self.kernel, self.dynamic_shared)
+        found = resources(self.kernel, self._dynamic_shared)
         return found if found is not None and len(found) == len(self.table.launches) else None
 
-    def __call__(self, *inputs: Any) -> Any:
-        """Run the kernel and capture its trace. Raises ``CapacityError`` when the slots exceed the budget."""
-        outputs, trace = self.run(inputs)
-        self.captured(trace)
+    def run(self, inputs: tuple[Any, ...]) -> tuple[Any, Trace]:
+        """One launch: the outputs, and its trace, which is not captured. Errors as a call's."""
+        outputs, launch = self.launch(inputs)
+        return outputs, launch.trace()
+
+    def launch(self, inputs: tuple[Any, ...]) -> tuple[Any, TracedLaunch]:
+        """One launch: the outputs, and what was launched, which is not captured. Errors as a call's."""
+        try:
+            return self._record(inputs, _NO_OPTIONS)
+        except TraceError:
+            raise
+        except Exception as error:  # whatever the reason, the untraced kernel's own words are the right ones
+            failure = error
+        self._run_untraced(inputs, _NO_OPTIONS, failure)
+        raise failure
+
+    def prepare(self, inputs: tuple[Any, ...]) -> TracedLaunch:
+        """A launch on these inputs up to the launch itself, with slots to record in.
+
+        Raises ``CapacityError`` when the slots exceed the budget.
+        """
+        shape = self.launches.shape(inputs)
+        plan = self.launches.plan(shape)
+        device = next((value.device for value in inputs if isinstance(value, torch.Tensor)), None)
+        current = torch.cuda.current_device()
+        index = current if device is None or device.index is None else device.index
+        if index == current:
+            graph = torch.cuda.is_current_stream_capturing()
+        else:
+            with torch.cuda.device(index):
+                graph = torch.cuda.is_current_stream_capturing()
+        slots = DeviceSlots(plan, torch.device("cuda", index) if device is None else device, graph)
+        return TracedLaunch(self, shape, plan, slots, index, graph)
+
+    def describe(self, launch: TracedLaunch) -> TraceMeta:
+        """Where the trace of one of the kernel's launches comes from."""
+        meta = describe(self.table, launch.plan.grids, device=launch.device, started=launch.started)
+        if torch.cuda.is_available():
+            with torch.cuda.device(launch.device):  # the driver answers where the card's context is current
+                meta = replace(meta, resources=self.resources)
+        return replace(meta, note="; ".join(filter(None, (meta.note, _OF_A_GRAPH)))) if launch.graph else meta
+
+    def _launch(self, *inputs: Any, **options: Any) -> Any:
+        try:
+            outputs, launch = self._record(inputs, options)
+        except TraceError:
+            raise
+        except Exception as error:  # whatever the reason, the untraced kernel's own words are the right ones
+            failure = error
+        else:
+            self.captured(launch)
+            return outputs
+        outputs = self._run_untraced(inputs, options, failure)
+        say_once(f"kernel {self.table.kernel}: a launch was not traced: {type(failure).__name__}: {failure}")
         return outputs
 
-    def run(self, inputs: tuple[Any, ...]) -> tuple[Any, Trace]:
-        """One run: the outputs, and its trace, which is not put into the history."""
-        slots, grids = self.allocate(inputs)
-        outputs = self.kernel(*inputs, slots)
-        return outputs, self.trace(slots, grids)
+    def _record(self, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, TracedLaunch]:
+        """One launch; ``options`` are keyword arguments, which some of TileLang's execution backends take."""
+        launch = self.prepare(inputs)
+        assert launch.slots is not None
+        return self.kernel(*inputs, launch.slots.tensor, **options), launch
 
-    def allocate(self, inputs: tuple[Any, ...]) -> tuple[Any, tuple[tuple[int, int, int], ...]]:
-        """Zeroed slots for one run on these inputs, ``int64[rows, writers, words]``, and the grids of the launches."""
-        import torch
-
-        grids = self._grids(inputs)
-        rows = table_rows(self.table)
-        if rows is None:
-            rows = sum(x * y * z for x, y, z in grids)
-        check_budget(self.table, rows, self.options.budget)
-        writers, words = (int(extent) for extent in self.lowering.slots.shape[1:])
-        device = next((t.device for t in inputs if isinstance(t, torch.Tensor)), torch.device("cuda"))
-        if device.type != "cuda" or not torch.cuda.is_available():
+    def _run_untraced(self, inputs: tuple[Any, ...], options: Mapping[str, Any], failure: Exception) -> Any:
+        """The outputs of the untraced kernel, or its own error for these arguments."""
+        if not torch.cuda.is_available():
             raise DeviceError(
-                f"kernel {self.table.kernel} was built for a CUDA device, and "
-                + (
-                    "these tensors are on the CPU: move them there, or build it for the virtual GPU"
-                    if torch.cuda.is_available()
-                    else "there is none here: build it for the virtual GPU"
-                )
-                + ", device='virtual'"
-            )
-        return torch.zeros((rows, writers, words), dtype=torch.int64, device=device), grids
+                f"kernel {self.table.kernel} was built for a CUDA device, and there is none here: build it for the "
+                "virtual GPU, device='virtual'"
+            ) from failure
+        return self.untraced(*inputs, **options)
 
-    def trace(self, slots: Any, grids: tuple[tuple[int, int, int], ...]) -> Trace:
-        """The trace in filled slots."""
-        from tltrace_nb.core.environment import describe
-        from tltrace_nb.core.trace import Trace
-
-        return Trace(slots, self.table, replace(describe(self.table, grids), resources=self.resources))
-
-    def _grids(self, inputs: tuple[Any, ...]) -> tuple[tuple[int, int, int], ...]:
-        """The grid of every launch, shape variables read off the inputs."""
-        func = self.lowering.anchored
-        outputs = {i % len(func.params) for i in self.kernel.out_idx or ()}
-        taken = [p for i, p in enumerate(func.params[:-1]) if i not in outputs]
-        values: dict[Any, int] = {}
-        for parameter, value in zip(taken, inputs, strict=False):
-            buffer = func.buffer_map.get(parameter)
-            if buffer is None:
-                values[parameter] = value
-                continue
-            for extent, actual in zip(buffer.shape, value.shape, strict=False):
-                if isinstance(extent, tirx.Var):
-                    values[extent] = int(actual)
-        by_name = {str(var.name): tirx.const(v, "int32") for var, v in values.items()}
-
-        def number(e: Any) -> int:
-            named = {v: by_name[str(v.name)] for v in _variables(e) if str(v.name) in by_name}
-            return int(Analyzer().simplify(tirx.stmt_functor.substitute(e, named)) if named else e)
-
-        return tuple((number(x), number(y), number(z)) for x, y, z in self.lowering.grids)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.kernel, name)
+    def _context(self) -> Any:
+        inner = self.kernel
+        return create_backend_context(inner.target, inner.target_host, inner.execution_backend)
 
 
-@dataclass(frozen=True)
-class VirtualTracedKernel:
+class VirtualTracedKernel(RecordingKernel):
     """A kernel that runs on the virtual GPU and records. Calling it takes and returns what the compiled kernel does.
 
     Tensors are those of the CPU, of torch or NumPy. A long run shows its progress and may be interrupted: what was
     recorded until then is in ``trace.last``.
     """
 
-    source: Any
-    virtual: VirtualKernel
-    out_idx: list[int] | None
-    captured: Callable[[Trace], None]
+    verbose = False
+
+    def __init__(
+        self,
+        source: Any,
+        virtual: VirtualKernel,
+        out_idx: list[int] | None,
+        captured: Callable[[TracedLaunch], None],
+        pass_configs: dict[str, Any] | None = None,
+        compile_flags: list[str] | str | None = None,
+    ) -> None:
+        count = len(virtual.lowering.anchored.params) - 1
+        super().__init__(source, [i % count for i in out_idx or ()])
+        self._out_idx: list[int] = [] if out_idx is None else out_idx
+        self.virtual = virtual
+        self.launches = LaunchPlanner(virtual.lowering, self._outputs, virtual.options.budget)
+        self.captured = captured
+        self.pass_configs = pass_configs
+        self.compile_flags = [compile_flags] if isinstance(compile_flags, str) else compile_flags
 
     def __repr__(self) -> str:
         return f"<kernel {self.table.kernel}, which records on the virtual GPU: call it with its inputs>"
@@ -143,21 +201,42 @@ class VirtualTracedKernel:
         """The kernel's site table."""
         return self.virtual.lowering.table
 
-    def __call__(self, *inputs: Any) -> Any:
-        """Run the kernel and capture its trace. Errors as ``simulator.run.VirtualKernel.run``."""
-        return self.run(inputs, self.captured)[0]
+    def get_profiler(self, tensor_supply_type: TensorSupplyType = TensorSupplyType.Auto) -> Profiler:
+        """TileLang's profiler on the virtual GPU: times are the model's; see ``core.virtual_profiler``."""
+        from tltrace_nb.core.virtual_profiler import VirtualProfiler
 
-    def run(self, inputs: tuple[Any, ...], started: Callable[[Trace], None] | None = None) -> tuple[Any, Trace]:
-        """One run: the outputs, and its trace, which only ``started`` gets before the end."""
+        return VirtualProfiler(self.params, self.out_idx, tensor_supply_type).with_default_adapter(self.adapter)
+
+    def run(self, inputs: tuple[Any, ...]) -> tuple[Any, Trace]:
+        """One run: the outputs, and its trace, which is not captured. Errors as ``launch``."""
+        outputs, launch = self.launch(inputs)
+        return outputs, launch.trace()
+
+    def launch(
+        self, inputs: tuple[Any, ...], started: Callable[[TracedLaunch], None] | None = None
+    ) -> tuple[Any, TracedLaunch]:
+        """One run: the outputs, and what was launched, which only ``started`` gets before the end.
+
+        Errors as ``simulator.run.VirtualKernel.run``.
+        """
         from tltrace_nb.simulator.progress import progress_bar
 
-        out_idx: list[int] = [] if self.out_idx is None else self.out_idx
+        begun: list[TracedLaunch] = []
+
+        def begin(trace: Trace) -> None:
+            begun.append(TracedLaunch.of(trace, self, self.launches.shape(inputs)))
+            if started is not None:
+                started(begun[0])
+
         with progress_bar(self.table.kernel) as progress:
-            outputs, trace = self.virtual.run(inputs, out_idx, started=started, progress=progress)
-        return list(outputs) if isinstance(outputs, tuple) else outputs, trace
+            outputs, _ = self.virtual.run(inputs, self._out_idx, started=begin, progress=progress)
+        return list(outputs) if isinstance(outputs, tuple) else outputs, begun[0]
 
+    def _launch(self, *inputs: Any, **options: Any) -> Any:
+        if options:
+            raise TypeError(f"kernel {self.table.kernel} takes its arguments by position, got {', '.join(options)}=")
+        return self.launch(inputs, self.captured)[0]
 
-def _variables(e: Any) -> list[Any]:
-    found: list[Any] = []
-    tirx.stmt_functor.post_order_visit(e, lambda node: found.append(node) if isinstance(node, tirx.Var) else None)
-    return found
+    def _context(self) -> Any:
+        target = resolve_target({"kind": "cuda", "arch": self.virtual.gpu.architecture})
+        return create_backend_context(target, None, "auto")

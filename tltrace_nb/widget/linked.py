@@ -24,6 +24,10 @@ class Link:
         self._selected: pd.Index[Any] | None = None
         self._busy = False
 
+    def __reduce__(self) -> tuple[type[Link], tuple[()]]:
+        """A copy of a trace, or a pickled one, begins without timelines."""
+        return Link, ()
+
     def add(self, timeline: Timeline) -> None:
         """From now on ``timeline`` follows the others, and they follow it. It begins with what they have selected."""
         if self._selected is not None:
