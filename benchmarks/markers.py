@@ -137,7 +137,7 @@ def gemm_slowdown() -> dict[str, float]:
     for name, marked in MARKED.items():
         with trace.tracing():
             kernel = matmul(SIZE, marked)
-        slots = kernel.prepare((a, b)).slots.tensor
+        slots = kernel.prepare((a, b)).slots
         variants[name] = lambda kernel=kernel, slots=slots: kernel.kernel(a, b, slots)
         assert torch.equal(variants[name](), right), "tracing changed the result"
     times: dict[str, list[float]] = {name: [] for name in variants}

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from tltrace_nb.core.auto.options import LIGHT, Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO, check_device, model_of
 from tltrace_nb.core.errors import NotTracedError
+from tltrace_nb.core.launch import TracedLaunch
 from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
 
 if TYPE_CHECKING:
-    from tltrace_nb.core.launch import TracedLaunch
     from tltrace_nb.core.markers import AnnoToken, GroupScope, Per, RangeScope
     from tltrace_nb.core.overhead import Overhead
     from tltrace_nb.core.rows import Instant, Slice
@@ -286,8 +286,6 @@ class TraceSwitch:
         The history holds no more device memory than the budget of one kernel: the oldest traces are copied to the host.
         Those of a CUDA graph, which stay on the device, leave it, and while a graph is captured nothing is copied.
         """
-        from tltrace_nb.core.launch import TracedLaunch
-
         if not isinstance(launch, TracedLaunch):
             launch = TracedLaunch.of(launch)
         self._history.append(launch)

@@ -5,15 +5,13 @@ In: a :class:`LaunchPlan`, the same for all launches of one kernel and shape. Ou
 
 from __future__ import annotations
 
-import math
-import secrets
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.core.slots import forget_unfinished
-from tltrace_nb.core.trace import Trace
+if TYPE_CHECKING:
+    from tltrace_nb.core.trace import Trace
 
 Grids = tuple[tuple[int, int, int], ...]
 Shape = tuple[int, ...]
@@ -34,36 +32,31 @@ class LaunchPlan:
 
 
 class DeviceSlots:
-    """The slots of one launch where the kernel writes them, as :class:`Trace` fetches them.
+    """The slots of one launch where the kernel writes them, ``int64[rows, writers, words]``, for a ``Trace`` to fetch.
 
-    ``live`` slots are those of a CUDA graph, which each of its replays fills anew; they end in a word that the replay
-    writes too, so that what lay in the memory before the first replay is not taken for events.
+    ``live`` slots are those of a CUDA graph, which each of its replays fills anew. ``seal`` is then a tensor of one
+    word that a replay writes too, and the word: what lay in the memory before the first replay is not events.
     """
 
-    def __init__(self, plan: LaunchPlan, device: Any, live: bool) -> None:
-        import torch
+    def __init__(self, tensor: Any, zeroed: bool, seal: tuple[Any, int] | None) -> None:
+        self._tensor = tensor
+        self._zeroed = zeroed
+        self._seal = seal
 
-        self.live = live
-        self._zeroed = plan.zeroed
-        size = math.prod(plan.slots)
-        make = torch.zeros if plan.zeroed else torch.empty
-        if live:
-            self._seal = secrets.randbits(62)
-            self._whole = make(size + 1, dtype=torch.int64, device=device)
-            self._whole[size:].fill_(self._seal)
-            self.tensor = self._whole[:size].view(plan.slots)
-        else:
-            self.tensor = make(plan.slots, dtype=torch.int64, device=device)
+    @property
+    def live(self) -> bool:
+        """Whether they change after they have been read."""
+        return self._seal is not None
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that they take."""
-        return int(self.tensor.nbytes)
+        return int(self._tensor.nbytes)
 
     @property
     def is_cuda(self) -> bool:
         """Whether that is memory of a card."""
-        return bool(self.tensor.is_cuda)
+        return bool(self._tensor.is_cuda)
 
     def cpu(self) -> Any:
         """A copy on the host once all work on the device is done, whichever stream it is on; of zeros before a replay.
@@ -72,11 +65,13 @@ class DeviceSlots:
         """
         import torch
 
-        if self.tensor.is_cuda:
-            torch.cuda.synchronize(self.tensor.device)
-        if self.live and int(self._whole[-1].cpu()) != self._seal:
-            return torch.zeros(self.tensor.shape, dtype=torch.int64)
-        copy = self.tensor.cpu()
+        from tltrace_nb.core.slots import forget_unfinished
+
+        if self._tensor.is_cuda:
+            torch.cuda.synchronize(self._tensor.device)
+        if self._seal is not None and int(self._seal[0].cpu()) != self._seal[1]:
+            return torch.zeros(self._tensor.shape, dtype=torch.int64)
+        copy = self._tensor.cpu().clone() if not self._tensor.is_cuda else self._tensor.cpu()
         if not self._zeroed:
             forget_unfinished(copy.numpy())
         return copy
@@ -87,17 +82,18 @@ class TracedLaunch:
     """One launch of a traced kernel, from which the trace is made when :meth:`trace` is called, and only then.
 
     ``kernel``: what was launched, an identity that can be hashed; a kernel on a card has a ``table`` and
-    ``describe(launch)``, of which the trace is made. ``shape``: the values of its symbolic extents.
-    ``device`` is the card's index. ``graph``: it was captured into a CUDA graph, so that its slots are the graph's and
-    each replay fills them. ``started`` is the time of the call, in seconds since 1970.
+    ``describe(launch)``, of which the trace is made. ``shape``: the values of its symbolic extents. ``slots``: the
+    tensor that the kernel writes. ``device``: the card's index. ``seal``: of a launch that was captured into a CUDA
+    graph, as ``DeviceSlots``; its slots are the graph's, and each replay fills them. ``started``: the time of the call,
+    in seconds since 1970.
     """
 
     kernel: Any
     shape: Shape
     plan: LaunchPlan
-    slots: DeviceSlots | None
+    slots: Any
     device: int | None = None
-    graph: bool = False
+    seal: tuple[Any, int] | None = None
     started: float = field(default_factory=time.time)
     _trace: Trace | None = None
 
@@ -113,16 +109,21 @@ class TracedLaunch:
         return self.kernel, self.shape
 
     @property
+    def graph(self) -> bool:
+        """Whether it was captured into a CUDA graph."""
+        return self.seal is not None
+
+    @property
     def device_bytes(self) -> int:
-        """Bytes of a card's memory that the launch holds; 0 once its trace has been looked at."""
-        if self._trace is not None:
-            return self._trace.device_bytes
-        return self.plan.nbytes
+        """Bytes of a card's memory that the launch holds; none once its trace has been looked at."""
+        return self.plan.nbytes if self._trace is None else self._trace.device_bytes
 
     def trace(self) -> Trace:
         """The launch's trace, always the same one. It waits for nothing: slots are fetched when the trace is read."""
         if self._trace is None:
-            assert self.slots is not None
-            self._trace = Trace(self.slots, self.kernel.table, self.kernel.describe(self))
+            from tltrace_nb.core.trace import Trace
+
+            slots = DeviceSlots(self.slots, self.plan.zeroed, self.seal)
+            self._trace = Trace(slots, self.kernel.table, self.kernel.describe(self))
             self.slots = None  # the trace lets go of them once it has a copy
         return self._trace

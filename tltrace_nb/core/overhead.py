@@ -82,9 +82,7 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
         raise NotTracedError("overhead takes a kernel that @trace.jit built with tracing on: trace.enable() first")
     inner, plain = kernel.kernel, kernel.untraced
     _, trace = kernel.run(inputs)
-    room = kernel.prepare(inputs).slots
-    assert room is not None
-    slots = room.tensor
+    slots = kernel.prepare(inputs).slots
     times = _interleaved(
         (lambda: plain(*inputs), lambda: inner(*inputs, slots), lambda: plain(*inputs)), rounds, launches
     )

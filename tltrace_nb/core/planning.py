@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tvm import tirx
@@ -29,6 +30,7 @@ class LaunchPlanner:
         self._lowering = lowering
         self._budget = budget
         self._symbols = _symbols(lowering, frozenset(outputs))
+        self._extents = _first_extents(self._symbols.values())
         self._always_launched = _always_launched(lowering.anchored)
         self.plan = functools.lru_cache(maxsize=SHAPES)(self._plan)
         """The plan for a shape. Raises ``CapacityError`` when the slots exceed the budget."""
@@ -40,7 +42,10 @@ class LaunchPlanner:
 
     def shape(self, inputs: Sequence[Any]) -> Shape:
         """The values of the kernel's symbolic extents, and of the scalars that its grid depends on."""
-        return tuple(_value(places, inputs) for places in self._symbols.values()) if self._symbols else ()
+        try:
+            return tuple([inputs[argument].shape[axis] for argument, axis in self._extents])
+        except (AttributeError, IndexError, TypeError):  # an argument is None, a scalar, or missing
+            return tuple(_value(places, inputs) for places in self._symbols.values())
 
     def _plan(self, shape: Shape) -> LaunchPlan:
         named = {name: tirx.const(value, "int32") for name, value in zip(self._symbols, shape, strict=True)}
@@ -83,6 +88,13 @@ def _symbols(lowering: Lowering, outputs: frozenset[int]) -> dict[str, tuple[tup
                 factor = 8 // bits if bits < 8 and axis == len(buffer.shape) - 1 else 1
                 found.setdefault(str(extent.name), []).append((argument, axis, factor))
     return {name: tuple(sorted(places, key=lambda place: place[2])) for name, places in found.items()}
+
+
+def _first_extents(symbols: Iterable[tuple[tuple[int, int, int], ...]]) -> list[tuple[int, int]]:
+    """Argument and axis of each symbol's first place; where one needs more than that, a place that no call has."""
+    first = [places[0] for places in symbols]
+    simple = all(axis >= 0 and factor == 1 for _, axis, factor in first)
+    return [(argument, axis) for argument, axis, _ in first] if simple else [(sys.maxsize, 0)]
 
 
 def _value(places: tuple[tuple[int, int, int], ...], inputs: Sequence[Any]) -> int:

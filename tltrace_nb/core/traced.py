@@ -6,6 +6,7 @@ In: what was compiled, and how it was lowered. Out: callables that take and retu
 from __future__ import annotations
 
 import functools
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from tilelang.profiler import Profiler, TensorSupplyType
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import DeviceError, TraceError
 from tltrace_nb.core.facade import RecordingKernel
-from tltrace_nb.core.launch import DeviceSlots, TracedLaunch
+from tltrace_nb.core.launch import TracedLaunch
 from tltrace_nb.core.lowering import Lowering
 from tltrace_nb.core.notices import say_once
 from tltrace_nb.core.options import TraceOptions
@@ -59,7 +60,7 @@ class TracedKernel(RecordingKernel):
         self.options = options
         self.captured = captured
         self.launches = LaunchPlanner(lowering, outputs, options.budget)
-        self._dynamic_shared = dynamic_shared or {}
+        self.dynamic_shared = dynamic_shared or {}
 
     def __repr__(self) -> str:
         return f"<kernel {self.table.kernel}, which records: call it with its inputs>"
@@ -87,7 +88,7 @@ class TracedKernel(RecordingKernel):
     @functools.cached_property
     def resources(self) -> tuple[tuple[int, int], ...] | None:
         """Registers per thread and bytes of shared memory per CTA of each launch, where they can be known."""
-        found = resources(self.kernel, self._dynamic_shared)
+        found = resources(self.kernel, self.dynamic_shared)
         return found if found is not None and len(found) == len(self.table.launches) else None
 
     def run(self, inputs: tuple[Any, ...]) -> tuple[Any, Trace]:
@@ -113,16 +114,22 @@ class TracedKernel(RecordingKernel):
         """
         shape = self.launches.shape(inputs)
         plan = self.launches.plan(shape)
-        device = next((value.device for value in inputs if isinstance(value, torch.Tensor)), None)
-        current = torch.cuda.current_device()
-        index = current if device is None or device.index is None else device.index
+        current = index = torch.cuda.current_device()
+        for value in inputs:
+            if isinstance(value, torch.Tensor):
+                device = value.device
+                index = current if device.index is None else device.index
+                break
+        else:
+            device = torch.device("cuda", index)
+        make = torch.zeros if plan.zeroed else torch.empty
+        slots = make(plan.slots, dtype=torch.int64, device=device)
         if index == current:
-            graph = torch.cuda.is_current_stream_capturing()
+            seal = _seal(device) if torch.cuda.is_current_stream_capturing() else None
         else:
             with torch.cuda.device(index):
-                graph = torch.cuda.is_current_stream_capturing()
-        slots = DeviceSlots(plan, torch.device("cuda", index) if device is None else device, graph)
-        return TracedLaunch(self, shape, plan, slots, index, graph)
+                seal = _seal(device) if torch.cuda.is_current_stream_capturing() else None
+        return TracedLaunch(self, shape, plan, slots, index, seal)
 
     def describe(self, launch: TracedLaunch) -> TraceMeta:
         """Where the trace of one of the kernel's launches comes from."""
@@ -149,8 +156,7 @@ class TracedKernel(RecordingKernel):
     def _record(self, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, TracedLaunch]:
         """One launch; ``options`` are keyword arguments, which some of TileLang's execution backends take."""
         launch = self.prepare(inputs)
-        assert launch.slots is not None
-        return self.kernel(*inputs, launch.slots.tensor, **options), launch
+        return self.kernel(*inputs, launch.slots, **options), launch
 
     def _run_untraced(self, inputs: tuple[Any, ...], options: Mapping[str, Any], failure: Exception) -> Any:
         """The outputs of the untraced kernel, or its own error for these arguments."""
@@ -240,3 +246,9 @@ class VirtualTracedKernel(RecordingKernel):
     def _context(self) -> Any:
         target = resolve_target({"kind": "cuda", "arch": self.virtual.gpu.architecture})
         return create_backend_context(target, None, "auto")
+
+
+def _seal(device: Any) -> tuple[Any, int]:
+    """A word on the device that each replay of the graph being captured writes, and what it writes."""
+    word = secrets.randbits(62)
+    return torch.full((1,), word, dtype=torch.int64, device=device), word
