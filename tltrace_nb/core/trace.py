@@ -41,6 +41,10 @@ LIMIT = 2000
 """Default of the most events that a figure draws one by one: about 5 s to the first paint."""
 
 
+VIEWS = "_timelines"
+"""Attribute in which its views keep what they share; a copy of a trace has views of its own."""
+
+
 class DeviceArray(Protocol):
     """A tensor of any device, as torch has it."""
 
@@ -105,7 +109,7 @@ class Trace:
     def __getstate__(self) -> dict[str, Any]:
         """What copies and pickles hold: the raw record on the host, and the frames where they have been made."""
         _ = self.slots
-        return {**vars(self), "_source": None}
+        return {name: value for name, value in vars(self).items() if name != VIEWS} | {"_source": None}
 
     @property
     def device_bytes(self) -> int:

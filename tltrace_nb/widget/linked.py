@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from tltrace_nb.core.trace import VIEWS
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -23,10 +25,6 @@ class Link:
         self._members: WeakSet[Timeline] = WeakSet()
         self._selected: pd.Index[Any] | None = None
         self._busy = False
-
-    def __reduce__(self) -> tuple[type[Link], tuple[()]]:
-        """A copy of a trace, or a pickled one, begins without timelines."""
-        return Link, ()
 
     def add(self, timeline: Timeline) -> None:
         """From now on ``timeline`` follows the others, and they follow it. It begins with what they have selected."""
@@ -53,5 +51,5 @@ class Link:
 
 def link_of(trace: TraceLike) -> Link:
     """The link of ``trace``; it lives as long as the trace does."""
-    link: Link = vars(trace).setdefault("_timelines", Link())
+    link: Link = vars(trace).setdefault(VIEWS, Link())
     return link
