@@ -103,9 +103,7 @@ def test_the_profiler_checks_results(supply: TensorSupplyType) -> None:
 
 
 @pytest.mark.parametrize("backend", ["event", "cupti", "cudagraph", "wall"])
-def test_the_profiler_times_the_traced_kernel_and_says_so_once(
-    backend: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_profiler_times_the_traced_kernel_and_says_so_once(backend: str, capfd: pytest.CaptureFixture[str]) -> None:
     notices.say_once.cache_clear()
     switch = trace
     traced = compile_traced(doubled_sum(), Compilation(out_idx=[-1]), TraceOptions(), switch.captured)

@@ -32,7 +32,7 @@ TIMED = (
 
 
 class RecordingKernel(JITKernel):
-    """A ``JITKernel`` that compiles nothing by itself: it calls ``_launch``, and asks ``untraced`` for the rest.
+    """A ``JITKernel`` that compiles nothing by itself: how it is called is a subclass's, the rest ``untraced`` answers.
 
     ``source`` is the PrimFunc with the author's markers, ``outputs`` are the positions of the allocated parameters.
     """
@@ -43,10 +43,9 @@ class RecordingKernel(JITKernel):
     def __init__(self, source: Any, outputs: list[int]) -> None:
         self.source = source
         self._outputs = outputs
-        self.torch_function = self._launch
 
     @abstractmethod
-    def _launch(self, *inputs: Any, **options: Any) -> Any:
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Run the kernel on the author's arguments, capture the launch, return the author's outputs."""
 
     @property
@@ -57,6 +56,11 @@ class RecordingKernel(JITKernel):
     @abstractmethod
     def _context(self) -> BackendContext:
         """The backend, target and execution backend that the untraced kernel is compiled with."""
+
+    @property
+    def torch_function(self) -> Any:
+        """The kernel as a function: a traced launch, as the kernel called."""
+        return self.__call__
 
     @cached_property
     def prim_func(self) -> Any:

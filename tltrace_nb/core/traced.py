@@ -139,7 +139,8 @@ class TracedKernel(RecordingKernel):
                 meta = replace(meta, resources=self.resources)
         return replace(meta, note="; ".join(filter(None, (meta.note, _OF_A_GRAPH)))) if launch.graph else meta
 
-    def _launch(self, *inputs: Any, **options: Any) -> Any:
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        """The untraced kernel's outputs. Raises ``CapacityError`` when the slots exceed the budget."""
         try:
             outputs, launch = self._record(inputs, options)
         except TraceError:
@@ -238,7 +239,8 @@ class VirtualTracedKernel(RecordingKernel):
             outputs, _ = self.virtual.run(inputs, self._out_idx, started=begin, progress=progress)
         return list(outputs) if isinstance(outputs, tuple) else outputs, begun[0]
 
-    def _launch(self, *inputs: Any, **options: Any) -> Any:
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        """Run the kernel and capture its launch. Errors as ``launch``."""
         if options:
             raise TypeError(f"kernel {self.table.kernel} takes its arguments by position, got {', '.join(options)}=")
         return self.launch(inputs, self.captured)[0]
