@@ -267,10 +267,10 @@ def test_a_kernel_takes_any_arguments_of_the_right_number(card: None) -> None:
     kernel = recording(rows_and_a_scalar(), lambda *args, **options: seen.append((args, options)), print)
     tensor = torch.ones(128, 64).t()
     kernel.captured = lambda _: None
-    kernel(tensor, True, 0.5, stream=7)
+    kernel(tensor, True, 0.5, skip_tensor_validation=True)
     args, options = seen[0]
     assert args[0] is tensor
-    assert (args[1:3], options) == ((True, 0.5), {"stream": 7})
+    assert (args[1:3], options) == ((True, 0.5), {"skip_tensor_validation": True})
     assert args[-1].dtype == torch.int64
 
 

@@ -12,6 +12,7 @@ import pytest
 import tilelang
 import torch
 from kernels.attributes import KERNEL, LAUNCHES, PROFILER, doubled_sum, expected, public
+from tilelang.autotuner.param import AutotuneResult
 from tilelang.jit.adapter import BaseKernelAdapter
 from tilelang.profiler import Profiler, TensorSupplyType
 
@@ -109,6 +110,18 @@ def test_marking_a_kernel_that_records_keeps_its_own_markers(virtual: VirtualTra
     switch.device = "virtual"
     again = automatic(virtual, AutoOptions.of("all"), switch)
     assert "sum" in {site.name for site in again.table.sites}
+
+
+def test_what_the_autotuner_keeps_of_it_is_the_untraced_kernel(
+    traced: TracedKernel, plain: Any, tmp_path: Path
+) -> None:
+    results = [AutotuneResult(kernel=kernel) for kernel in (traced, plain)]
+    for name, result in zip(("traced", "plain"), results, strict=True):
+        result._save_kernel_to_disk(tmp_path / name, result.kernel)
+    texts = [sorted(p for p in (tmp_path / name).iterdir() if p.suffix != ".so") for name in ("traced", "plain")]
+    assert [p.name for p in texts[0]] == [p.name for p in texts[1]] != []
+    assert [p.read_text() for p in texts[0]] == [p.read_text() for p in texts[1]]
+    assert "__tlt" not in "".join(p.read_text() for p in texts[0])
 
 
 def test_times_are_said_once_to_be_the_traced_kernel_s(

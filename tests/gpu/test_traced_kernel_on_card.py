@@ -224,6 +224,20 @@ def test_a_launch_on_another_stream_is_waited_for() -> None:
     assert torch.equal(result, expected(a, b))
 
 
+def test_an_execution_backend_that_takes_a_stream_gets_it() -> None:
+    launches: list[TracedLaunch] = []
+    how = Compilation(out_idx=[-1], execution_backend="cython")
+    traced = compile_traced(doubled_sum(), how, TraceOptions(), launches.append)
+    a, b = pair()
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    result = traced(a, b, stream=stream.cuda_stream)
+    assert payloads(launches[-1]) == list(range(CTAS))
+    assert torch.equal(result, expected(a, b))
+    assert (traced.execution_backend, traced.out_idx) == ("cython", [2])
+    assert torch.equal(traced(a, b), expected(a, b))
+
+
 def test_threads_launch_at_once() -> None:
     traced, _, launches = both(doubled_sum)
     before = len(launches)

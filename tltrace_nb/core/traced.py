@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from tltrace_nb.simulator.run import VirtualKernel
 
 _OF_A_GRAPH = "captured in a CUDA graph: the events of its last replay; trace.refresh() reads those of a later one"
+_CURRENT_STREAM = -1
+"""What the option ``stream`` of TileLang's execution backends is unless given."""
 _NO_OPTIONS: Mapping[str, Any] = {}
 
 
@@ -156,7 +158,13 @@ class TracedKernel(RecordingKernel):
 
     def _record(self, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, TracedLaunch]:
         """One launch; ``options`` are keyword arguments, which some of TileLang's execution backends take."""
-        launch = self.prepare(inputs)
+        stream = options.get("stream", _CURRENT_STREAM)
+        if stream == _CURRENT_STREAM:
+            launch = self.prepare(inputs)
+        else:  # the memory must be that stream's, so that nothing else is given it before the kernel is done
+            external: Any = torch.cuda.ExternalStream
+            with torch.cuda.stream(external(stream)):
+                launch = self.prepare(inputs)
         return self.kernel(*inputs, launch.slots, **options), launch
 
     def _run_untraced(self, inputs: tuple[Any, ...], options: Mapping[str, Any], failure: Exception) -> Any:
