@@ -36,7 +36,10 @@ def main() -> None:
     counted: collections.Counter[str] = collections.Counter()
     kinds: set[str] = set()
     began = time.perf_counter()
-    for seed in seeds:
+    for number, seed in enumerate(seeds):
+        if number and number % 20 == 0:
+            so_far = ", ".join(f"{count} {what[:40]}" for what, count in counted.most_common(4))
+            print(f"[{number} kernels, {time.perf_counter() - began:.0f} s: {so_far}]", flush=True)
         kernel = generate(seed, profile)
         for how in _ways(args.ways, kernel, seed):
             if not fits(kernel, how):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import re
+import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +32,10 @@ from tltrace_nb.simulator.run import VirtualKernel, compile_virtual
 
 REFUSALS = (PlacementError, PayloadError, MarkerError, TokenError)
 """How the package says that it does not trace a kernel as it is marked."""
+
+
+DEADLINE = 60
+"""Seconds of the processor's time within which a build is made and checked; most take one or two."""
 
 
 class Verdict(enum.StrEnum):
@@ -93,6 +100,34 @@ def ways(kernel: Kernel, seed: int) -> list[How]:
 
 def check(kernel: Kernel, how: How, cuda: bool = True) -> Result:
     """Build, run and compare one kernel one way; ``cuda``: the invariant, too, which takes as long as all the rest."""
+    try:
+        with _deadline():
+            return _checked(kernel, how, cuda)
+    except _ExpiredError:
+        return Result(how, Verdict.DIFFERS, "too slow", (f"more than {DEADLINE} s of the processor's time",))
+
+
+class _ExpiredError(BaseException):
+    """No ``Exception``: code that tries one thing after the other must not take it for one that failed."""
+
+
+@contextlib.contextmanager
+def _deadline() -> Iterator[None]:
+    """Processor time, so that a busy machine changes nothing."""
+
+    def expired(*_: object) -> None:
+        raise _ExpiredError
+
+    before = signal.signal(signal.SIGPROF, expired)
+    signal.setitimer(signal.ITIMER_PROF, DEADLINE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _checked(kernel: Kernel, how: How, cuda: bool) -> Result:
     try:
         outcome = interpret(kernel)
     except MalformedError as error:

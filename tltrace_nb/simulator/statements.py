@@ -14,6 +14,7 @@ from tvm import tirx
 
 from tltrace_nb.core.device import ENTER, LEAVE, RECORD
 from tltrace_nb.core.ir import Stmt, buffer_loads, flatten, op_name, post_order_visit, uses, walk
+from tltrace_nb.core.swizzle import is_swizzle
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.expressions import Place
@@ -53,6 +54,8 @@ class Statements:
                 return self(s.block, place)
             case tirx.SBlock():
                 return self(s.body, place)
+            case tirx.AttrStmt() if is_swizzle(s):
+                return self._rasterised(s, place)
             case tirx.AttrStmt():
                 if s.attr_key == "reduce_scope":
                     w.combiner = type(s.node.result[0]).__name__
