@@ -82,7 +82,10 @@ class _Builder:
             return Built(func, dict(how.pass_configs or {}))
         func = builder.get_tir(*args, **kwargs) if hasattr(builder, "get_tir") else builder(*args, **kwargs)
         attributes = func.attrs or {}
-        configs = {**dict(attributes.get("tilelang_pass_configs") or {}), **(getattr(builder, "pass_configs", None) or {})}
+        configs = {
+            **dict(attributes.get("tilelang_pass_configs") or {}),
+            **(getattr(builder, "pass_configs", None) or {}),
+        }
         return Built(func, configs)
 
 

@@ -37,7 +37,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a trace of a kernel holds: ``ctas``, and events by a pattern of their names. ``launches``: how many there are.
+    """What a trace of a kernel holds: ``ctas``, and events by a pattern of their names; ``launches`` of it there are.
 
     ``kind`` is ``AUTO`` or ``MARKED``. A kernel that is launched with several grids has a prediction for each.
     """
@@ -89,7 +89,7 @@ class HeaderError(ValueError):
 
 
 def programs(names: tuple[str, ...] = ()) -> list[Program]:
-    """The programs of these names, by default all, in the order of their names. Raises ``KeyError`` for unknown ones."""
+    """The programs of these names, by default all, in alphabetical order. Raises ``KeyError`` for an unknown one."""
     found = {path.stem: path for path in sorted(SCRIPTS.glob("*.py"))}
     return [read(found[name]) for name in names or found]
 

@@ -50,7 +50,9 @@ def sink_attention(heads, seq, dim, window, block=64):
                 for i, j in T.Parallel(block, block):
                     distance = bx * block + i - k * block - j
                     scores[i, j] = T.if_then_else(
-                        tilelang.tvm.tirx.all(distance >= 0, distance < window), scores[i, j] * scale, -T.infinity("float32")
+                        tilelang.tvm.tirx.all(distance >= 0, distance < window),
+                        scores[i, j] * scale,
+                        -T.infinity("float32"),
                     )
                 T.copy(top, last)
                 T.reduce_max(scores, top, dim=1, clear=False)

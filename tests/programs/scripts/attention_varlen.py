@@ -45,8 +45,12 @@ def varlen_attention(batch, heads, dim, longest, block=64):
                 T.fill(m, -T.infinity("float32"))
                 for k in T.serial(T.ceildiv(length, block)):
                     for i, d in T.Parallel(block, dim):
-                        K_s[i, d] = T.if_then_else(k * block + i < length, K[start + k * block + i, by, d], T.float16(0))
-                        V_s[i, d] = T.if_then_else(k * block + i < length, V[start + k * block + i, by, d], T.float16(0))
+                        K_s[i, d] = T.if_then_else(
+                            k * block + i < length, K[start + k * block + i, by, d], T.float16(0)
+                        )
+                        V_s[i, d] = T.if_then_else(
+                            k * block + i < length, V[start + k * block + i, by, d], T.float16(0)
+                        )
                     for i, j in T.Parallel(block, block):
                         s[i, j] = T.if_then_else(k * block + j < length, 0, -T.infinity("float32"))
                     T.gemm(Q_s, K_s, s, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
@@ -82,6 +86,8 @@ if __name__ == "__main__":
     out = torch.zeros_like(q)
     varlen_attention(len(args.lengths), 2, 64, max(args.lengths))(q, k, v, starts, out)
     for part, *qkv in zip(out.split(args.lengths), *(t.split(args.lengths) for t in (q, k, v))):
-        want = torch.nn.functional.scaled_dot_product_attention(*(t.float().transpose(0, 1) for t in qkv)).transpose(0, 1)
+        want = torch.nn.functional.scaled_dot_product_attention(*(t.float().transpose(0, 1) for t in qkv)).transpose(
+            0, 1
+        )
         torch.testing.assert_close(part.float(), want, rtol=1e-2, atol=1e-2)
         print("length", part.shape[0], "ok")

@@ -2,6 +2,7 @@
 # build: dequant_gemm(128, 128, 256)
 # auto main: launches=1 ctas=4 'gemm A_shared·B_half'=16
 """int8 weights with a scale per output channel that is applied at the end."""
+
 import argparse
 from functools import lru_cache
 

@@ -53,4 +53,7 @@ if __name__ == "__main__":
     want_q, want_s = reference(x)
     torch.testing.assert_close(s, want_s, rtol=1e-5, atol=0)
     torch.testing.assert_close(q.float(), want_q.float(), rtol=0.13, atol=0.01)
-    print("restored within 7%:", bool(((q.float() * s.repeat_interleave(GROUP, 1) - x).abs() <= 0.07 * x.abs() + 0.01).all()))
+    print(
+        "restored within 7%:",
+        bool(((q.float() * s.repeat_interleave(GROUP, 1) - x).abs() <= 0.07 * x.abs() + 0.01).all()),
+    )
