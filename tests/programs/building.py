@@ -40,6 +40,8 @@ class Built:
 
 def built(program: Program) -> list[Built]:
     """The PrimFuncs of a program's builders; each ``# build:`` line is an expression in the script's own names."""
+    if not program.builds:
+        return []
     with _imported(program) as module:
         return [_build(line, module) for line in program.builds]
 

@@ -25,11 +25,12 @@ def sort_rows(rows, n):
             for p in T.serial(steps):
                 for q in T.serial(p + 1):
                     other = tx ^ (1 << (p - q))
-                    if other > tx:
-                        if (s[tx] > s[other]) == ((tx & (2 << p)) == 0):
-                            keep = s[tx]
-                            s[tx] = s[other]
-                            s[other] = keep
+                    low = T.min(s[tx], s[other])
+                    high = T.max(s[tx], s[other])
+                    ascending = (tx & (2 << p)) == 0
+                    keep = T.if_then_else((tx < other) == ascending, low, high)
+                    T.sync_threads()
+                    s[tx] = keep
                     T.sync_threads()
             Y[row, tx] = s[tx]
 

@@ -2,6 +2,7 @@
 # build: matmul(256, 256, 256)
 # auto main: launches=1+ ctas=4 'gemm A_shared·B_shared'=16+
 # varies: ^\d{4}-\d\d-\d\d \d\d:.*
+# varies: ^Tuned Latency.*
 """An autotuned builder: the search chooses the number of stages and of threads, the chosen kernel runs."""
 
 import itertools

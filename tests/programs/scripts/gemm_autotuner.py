@@ -2,6 +2,7 @@
 # build: build(256, 256, 256, 128, 2)
 # auto kernel: launches=1+ ctas=4 'gemm A_shared·B_shared'=32
 # varies: ^\d{4}-\d\d-\d\d \d\d:.*
+# varies: ^Tuned Latency.*
 """The AutoTuner class over a function that makes kernels; the best one is used afterwards."""
 
 import tilelang

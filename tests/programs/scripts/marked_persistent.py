@@ -1,7 +1,7 @@
 # device: either
 # build: persistent(512, 256, 128)
-# marked persistent: launches=1 ctas=4 tile=8 load=16 mma=16 store=8
-"""A persistent GEMM: which CTA took which tile in which wave."""
+# marked persistent: launches=1 ctas=4 tile=16 load=16 mma=16 store=8
+"""A persistent GEMM: which CTA took which tile in which wave; producer and consumer go over the tiles each."""
 
 import argparse
 

@@ -1,7 +1,7 @@
 # device: either
 # run: -m pytest -q -p no:cacheprovider -c /dev/null --rootdir . --tb=no pytest_fails.py
 # exit: 1
-# varies: in \d+\.\d+s
+# varies: in \d+\.\d+s.*
 # varies: ^FAILED \S+
 # build: clamp_kernel(256)
 # auto clamp: launches=2 ctas=2

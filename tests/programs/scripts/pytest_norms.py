@@ -1,5 +1,5 @@
 # device: either
-# varies: in \d+\.\d+s
+# varies: in \d+\.\d+s.*
 # build: l2_norm(8, 64)
 # auto l2: launches=1 ctas=2
 # auto l2: launches=1 ctas=4
