@@ -17,6 +17,9 @@ from programs.header import AUTO, MARKED, Prediction, Program
 if TYPE_CHECKING:
     from programs.running import Run
 
+COMPILER_LOG = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  \[TileLang:.*"
+"""TileLang logs to stdout what it compiles: which that is depends on its disk cache, not on the program."""
+
 SHOWN_LINES = 6
 """Lines of a difference between two outputs that are shown."""
 
@@ -43,9 +46,9 @@ def _output(program: Program, run: Run, basis: Run) -> list[str]:
 
 
 def _fixed(program: Program, text: str) -> list[str]:
-    """The lines of an output without what the header says varies; a line of which nothing is left is no line."""
+    """The lines of an output without what varies from run to run; a line of which nothing is left is no line."""
     lines = text.splitlines()
-    for pattern in program.varies:
+    for pattern in (COMPILER_LOG, *program.varies):
         lines = [kept for line in lines if (kept := re.sub(pattern, "", line)) or not line]
     return lines
 

@@ -59,6 +59,11 @@ def test_what_varies_is_left_out_of_the_comparison(tmp_path: Path) -> None:
     assert differences(script, replace(run, stdout="ok in 7s\nend\n"), basis) == ["stdout: -"]
 
 
+def test_what_tilelang_says_that_it_compiles_is_not_the_program_s(tmp_path: Path) -> None:
+    line = "2026-11-30 09:48:24  [TileLang:tilelang.jit.kernel:INFO] (kernel.py:137): TileLang begins to compile"
+    assert differences(program(tmp_path), ended(tmp_path, stdout="ok\n"), ended(tmp_path, stdout=f"{line}\nok\n")) == []
+
+
 def test_the_error_of_a_program_that_fails_is_its_own(tmp_path: Path) -> None:
     script = program(tmp_path, "exit: 1")
     basis = ended(tmp_path, code=1, stderr="Traceback\nValueError: mine\n")
