@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COMPILER_LOG = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  \[TileLang:.*"
 """TileLang logs to stdout what it compiles: which that is depends on its disk cache, not on the program."""
 
+TRACEBACK = "Traceback (most recent call last):"
+
 SHOWN_LINES = 6
 """Lines of a difference between two outputs that are shown."""
 
@@ -30,8 +32,8 @@ def differences(program: Program, run: Run, basis: Run) -> list[str]:
         return [f"still running after {run.seconds:.0f} s"]
     found = [] if run.code == program.exit else [f"exit code {run.code}, not {program.exit}"]
     found += _output(program, run, basis)
-    if program.exit and _last_line(basis.stderr) not in run.stderr:
-        found.append(f"stderr lacks {_last_line(basis.stderr)!r}")
+    if program.exit and _ending(basis.stderr) not in run.stderr:
+        found.append(f"stderr does not have the program's own {_ending(basis.stderr)!r}")
     if run.traced:
         kinds = (AUTO, MARKED) if run.automatic else (MARKED,)
         found += _traces(program, run.folder, kinds)
@@ -53,8 +55,10 @@ def _fixed(program: Program, text: str) -> list[str]:
     return lines
 
 
-def _last_line(text: str) -> str:
-    return text.strip().rpartition("\n")[2]
+def _ending(stderr: str) -> str:
+    """How a program says that it fails: its last traceback, or its last line."""
+    text = stderr.strip()
+    return text[text.rfind(TRACEBACK) :] if TRACEBACK in text else text.rpartition("\n")[2]
 
 
 def _traces(program: Program, folder: Path, kinds: tuple[str, ...]) -> Iterator[str]:

@@ -66,11 +66,22 @@ def test_what_tilelang_says_that_it_compiles_is_not_the_program_s(tmp_path: Path
 
 def test_the_error_of_a_program_that_fails_is_its_own(tmp_path: Path) -> None:
     script = program(tmp_path, "exit: 1")
-    basis = ended(tmp_path, code=1, stderr="Traceback\nValueError: mine\n")
-    same = ended(tmp_path, "run", code=1, stderr="Traceback\nValueError: mine\ntltrace: wrote it\n")
+    own = 'Traceback (most recent call last):\n  File "script.py", line 1\nValueError: mine\n'
+    basis = ended(tmp_path, code=1, stderr=f"a warning\n{own}")
+    same = ended(tmp_path, "run", code=1, stderr=f"{own}tltrace: wrote it\n")
     assert differences(script, same, basis) == []
-    other = ended(tmp_path, "run", code=1, stderr="TypeError: not mine\n")
-    assert differences(script, other, basis) == ["stderr lacks 'ValueError: mine'"]
+    ours = own.replace("  File", '  File "cli.py", line 9\n  File', 1)
+    (found,) = differences(script, replace(same, stderr=ours), basis)
+    assert found.startswith("stderr does not have the program's own 'Traceback")
+
+
+def test_the_last_line_on_stderr_of_a_program_that_exits_is_its_own(tmp_path: Path) -> None:
+    script = program(tmp_path, "exit: 3")
+    basis = ended(tmp_path, code=3, stderr="too slow\n")
+    assert differences(script, ended(tmp_path, "run", code=3, stderr="too slow\nwrote it\n"), basis) == []
+    assert differences(script, ended(tmp_path, "run", code=3), basis) == [
+        "stderr does not have the program's own 'too slow'"
+    ]
 
 
 @pytest.mark.parametrize(
