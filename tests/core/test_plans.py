@@ -7,13 +7,14 @@ some of them in more than one way; the bare kernel here is the build by which th
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from kernels import Reference, builds
-from kernels.published import KERNELS
+from kernels.published import KERNELS, marked
 from kernels.source import untraced, untraced_host
 
 from tltrace_nb.core import again, plans, sites
@@ -85,6 +86,20 @@ def test_every_site_is_in_the_source(build: Build) -> None:
     lowering = build.lowering()
     source = builds.planned(lowering, build.kernel.build, build.architecture, build.pass_configs)[0].cuda
     assert [site for site in lowering.table.sites if f"(uint){site.id}, " not in source] == []
+
+
+@pytest.mark.parametrize("configs", [{}, NOT_SPECIALISED], ids=["specialised", "unspecialised"])
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("builder", marked.BUILDERS)
+def test_so_is_that_of_kernels_with_markers_where_later_passes_look(
+    builder: Callable[[], Any], architecture: str, configs: dict[str, Any]
+) -> None:
+    target = builds.target_of(architecture)
+    with target:
+        lowering = prepare(builder(), target, TraceOptions(), configs)
+    traced, bare, note = builds.planned(lowering, builder, architecture, configs)
+    assert untraced(traced.cuda) == bare.cuda
+    assert note == ""
 
 
 EXAMPLE = Build(BY_NAME["two_pipelines"], "sm_90a", True, "all")

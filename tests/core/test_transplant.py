@@ -191,11 +191,53 @@ def test_equal_statements_in_other_numbers_are_not_guessed_at() -> None:
     assert result is None
 
 
-def test_a_record_is_not_put_under_a_guard_that_it_did_not_stand_under() -> None:
-    """The guard and the loop have changed places: in the bare kernel no place is in the loop but outside the guard."""
+def test_a_guard_that_tilelang_takes_out_of_a_loop_leaves_the_records_behind_in_both_branches() -> None:
     result = moved(
-        lambda f: [f.loop(4, lambda _: [f.record(OTHER), f.first_half(f.work(1))])],
+        lambda f: [f.loop(4, lambda k: [f.record(OTHER, k), f.first_half(f.work(1)), f.record(END, k)])],
         lambda f: [f.first_half(f.loop(4, lambda _: [f.work(1)]))],
+    )
+    inside, outside = ["loop 4 {", "other", "work 1", "end", "}"], ["loop 4 {", "other", "end", "}"]
+    assert result == ["if {", *inside, "} else {", *outside, "}"]
+
+
+def test_so_does_one_that_it_takes_out_of_two() -> None:
+    result = moved(
+        lambda f: [f.loop(4, lambda _: [f.record(OTHER), f.first_half(f.loop(2, lambda _: [f.work(1)]))])],
+        lambda f: [f.first_half(f.loop(4, lambda _: [f.loop(2, lambda _: [f.work(1)])]))],
+    )
+    assert result == [
+        "if {",
+        "loop 4 {",
+        "other",
+        "loop 2 {",
+        "work 1",
+        "}",
+        "}",
+        "} else {",
+        "loop 4 {",
+        "other",
+        "}",
+        "}",
+    ]
+
+
+def test_records_alone_in_an_else_stay_there() -> None:
+    result = moved(
+        lambda f: [f.when(f.tx < 64, f.work(1), other=(f.record(OTHER),)), f.sync(), f.work(2)],
+        lambda f: [f.first_half(f.work(1)), f.work(2)],
+    )
+    assert result == ["if {", "work 1", "} else {", "other", "}", "work 2"]
+
+
+def test_a_record_is_not_put_under_a_guard_that_it_did_not_stand_under() -> None:
+    """In the bare kernel no place is behind the loop but outside the guard, which reads memory."""
+
+    def guarded(f: Function, *body: Any) -> Any:
+        return f.when(tirx.BufferLoad(f.flag, [0]) > 0, *body)
+
+    result = moved(
+        lambda f: [f.loop(4, lambda _: [f.work(1)]), f.record(OTHER), guarded(f, f.work(2))],
+        lambda f: [guarded(f, f.loop(4, lambda _: [f.work(1)]), f.work(2))],
     )
     assert result is None
 

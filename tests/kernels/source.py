@@ -30,7 +30,7 @@ def untraced(source: str) -> str:
     for line in source.replace(device.HELPER, "").split("\n"):
         if _KERNEL.match(line):
             line = _SLOTS.sub("", line).replace(", )", ")")
-        if "__tlt_" in line:
+        if "__tlt_" in line and not line.endswith("{"):  # a block of tracing's goes when it proves to be empty
             recorded = True
         elif recorded and _reopens(line, lines):
             lines.pop()

@@ -161,6 +161,31 @@ def guarded_steps(n=512, block=128, steps=8, threads=128):
     return guarded_steps
 
 
+def hoisted_guard(rows=64, columns=64, block=16, threads=128):
+    """A loop of nothing but a guarded statement, out of which TileLang takes the guard; and one under a known flag."""
+
+    @T.prim_func
+    def hoisted_guard(X: T.Tensor((rows, columns), "float32"), Y: T.Tensor((rows // block, columns), "float32")):
+        with T.Kernel(rows // block, threads=threads) as bx:
+            x = T.alloc_shared((block, columns), "float32")
+            total = T.alloc_fragment((columns,), "float32")
+            out = T.alloc_shared((columns,), "float32")
+            T.copy(X[bx * block, 0], x)
+            T.clear(total)
+            for r in T.serial(block):
+                for j in T.Parallel(columns):
+                    total[j] += x[r, j]
+            for r in T.serial(block):
+                if bx < 2:
+                    for j in T.Parallel(columns):
+                        total[j] += x[r, j] * x[r, j]
+            for j in T.Parallel(columns):
+                out[j] = total[j]
+            T.copy(out, Y[bx, 0:columns])
+
+    return hoisted_guard
+
+
 def warp_halves(n=256, threads=128):
     """Two halves of a block that meet at partial barriers."""
 
@@ -316,6 +341,13 @@ def _guarded_expected(a, flag):
     return total.reshape(-1)
 
 
+def _hoisted_expected(x):
+    blocks = x.reshape(4, 16, 64)
+    total = blocks.sum(1)
+    total[:2] += blocks[:2].square().sum(1)
+    return total
+
+
 def _halves_expected(a):
     import torch
 
@@ -370,6 +402,7 @@ KERNELS = (
         lambda d: (normal(d, 512, dtype="float32"), integers(d, 4, low=-3, high=12)),
         _guarded_expected,
     ),
+    Reference("hoisted_guard", hoisted_guard, lambda d: (normal(d, 64, 64, dtype="float32"),), _hoisted_expected),
     Reference("warp_halves", warp_halves, lambda d: (normal(d, 256, dtype="float32"),), _halves_expected),
     Reference(
         "pooled",
