@@ -6,13 +6,14 @@ the markers in pipelined loops, in kernels that will be split into roles, and di
 
 An anchor is one annotation ``tltrace.<site>`` whose value is a tuple expression::
 
-    (mode, guards, condition, payload, loop variable, loop variable, ...)
+    (mode, guards, leaf, condition, payload, loop variable, loop variable, ...)
 
 TileLang's passes rewrite expressions in annotations along with the operator: where a copy is moved two iterations
 ahead, ``k`` in its anchor becomes ``k + 2``. The loop variables of the serial loops around the marker tell the
 iterations apart, so that ``core.placement`` never joins two of them into one range. ``guards`` counts the conditions
-around the marker. A branch that holds markers and nothing else has no operator of its own; its markers ride on what
-comes next, and record there under the branch's ``condition``.
+around the marker. A marker that rides on several operators without being around them records at that of number
+``leaf`` alone, for the scheduler may put them apart; one around them has -1. A branch that holds markers and nothing
+else has no operator of its own; its markers ride on what comes next, and record there under the branch's ``condition``.
 
 Each operator also bears a :class:`Trail`, where it stood: ``tltrace.leaf`` with the tuple ``(number, loops outside of
 the pipeline, condition, condition, ...)``, the conditions as ``core.guards`` encodes them, outermost first. The first
@@ -103,21 +104,23 @@ class Anchor:
     site: int
     mode: Mode
     guards: int
+    leaf: int
     condition: Expr
     payload: Expr
     loops: tuple[Expr, ...]
 
     def annotation(self) -> tuple[str, Expr]:
         """The annotation's name and value."""
-        ints = [tirx.IntImm("int32", int(self.mode)), tirx.IntImm("int32", self.guards)]
+        ints = [tirx.IntImm("int32", number) for number in (int(self.mode), self.guards, self.leaf)]
         value = tirx.Call("handle", Op.get("tirx.tvm_tuple"), [*ints, self.condition, self.payload, *self.loops])
         return f"{ANCHOR}{self.site}", value
 
     @classmethod
     def from_annotation(cls, name: str, value: Any) -> Anchor:
         """The inverse of ``annotation``."""
-        mode, guards, condition, payload, *loops = value.args
-        return cls(int(name.removeprefix(ANCHOR)), Mode(int(mode)), int(guards), condition, payload, tuple(loops))
+        mode, guards, leaf, condition, payload, *loops = value.args
+        site = int(name.removeprefix(ANCHOR))
+        return cls(site, Mode(int(mode)), int(guards), int(leaf), condition, payload, tuple(loops))
 
 
 def attach(
@@ -221,6 +224,29 @@ class _Attacher:
             return statement not in self.lost
         return any(self.carries(child) for child in children(statement))
 
+    def certain(self, statement: Stmt) -> bool:
+        """Whether a statement surely does something: what is under a condition may be peeled away."""
+        if is_leaf(statement):
+            return statement not in self.lost
+        if isinstance(statement, tirx.For):
+            return (
+                isinstance(statement.extent, tirx.IntImm) and int(statement.extent) > 0 and self.certain(statement.body)
+            )
+        if isinstance(statement, tirx.IfThenElse):
+            return statement.else_case is not None and all(map(self.certain, children(statement)))
+        return not isinstance(statement, tirx.While) and any(map(self.certain, children(statement)))
+
+    def _nearest(self, statement: Stmt, mode: Mode) -> int:
+        """The operator of a statement at which a marker in front of it, or behind it, records; -1 for one around it."""
+        if mode not in (Mode.BEFORE, Mode.AFTER):
+            return -1
+        if is_leaf(statement):
+            return self.numbers[statement]
+        inner = [s for child in children(statement) for s in flatten(child) if _has_leaf(s)]
+        ordered = inner if mode is Mode.BEFORE else inner[::-1]
+        best = [s for s in ordered if self.certain(s)] or [s for s in ordered if self.carries(s)] or ordered
+        return self._nearest(best[0], mode)
+
     def inside(self, context: _Context, statement: Stmt, child: Stmt) -> _Context:
         """Where a child of a statement stands."""
         if isinstance(statement, tirx.For) and statement.thread_binding is None:
@@ -305,7 +331,8 @@ class _Attacher:
         def put(position: int, site: int, mode: Mode) -> None:
             _, _, payload, *condition = statements[i].value.args
             always = condition[0] if condition else tirx.IntImm("bool", 1)
-            anchor = Anchor(site, mode, len(context.guards), always, payload, context.loops)
+            leaf = self._nearest(statements[position], mode)
+            anchor = Anchor(site, mode, len(context.guards), leaf, always, payload, context.loops)
             carried.setdefault(position, []).append(anchor)
 
         for i, site in site_at.items():
@@ -333,6 +360,8 @@ class _Attacher:
             before = next((p for p in reversed(carriers) if p < i), None)
             # The end of an empty range stays with its begin, in front of what comes next.
             looks_back = site.id in ends_elsewhere
+            if before is not None and after is not None and not looks_back:
+                looks_back = not self.certain(statements[after]) and self.certain(statements[before])
             if before is not None and (looks_back or after is None):
                 put(before, site.id, Mode.AFTER)
             elif after is not None:

@@ -41,7 +41,8 @@ Above = tuple[Stmt, ...]
 class Hold:
     """One marker as a statement holds it.
 
-    ``whose``: the conditions around the statement, innermost first, as they are to the marker; ``predicate``: that of a
+    ``leaves``: the operators of those that hold it. ``whose``: the conditions around the statement, innermost first, as
+    they are to the marker; ``predicate``: that of a
     block inside the statement under which the marker records; ``outside``: it records outside of such a block;
     ``roles``: the roles in whose branches the operators are, empty if they are in none; ``climbed``: whether what holds
     those branches together is between marker and operators.
@@ -49,10 +50,16 @@ class Hold:
 
     anchor: Anchor
     whose: tuple[Whose, ...]
+    leaves: frozenset[int]
     predicate: Expr | None = None
     outside: bool = False
     roles: frozenset[str] = frozenset()
     climbed: bool = False
+
+    @property
+    def records(self) -> bool:
+        """Whether the marker records here, or at another of its operators."""
+        return self.anchor.leaf < 0 or self.anchor.leaf in self.leaves
 
     @property
     def exact(self) -> bool:
@@ -150,7 +157,9 @@ class Holder:
         found = match(trail.guards, conditions, simplifier(self.values, [*self.ranges, *loops]))
         return {
             (anchor.site, anchor.mode): Hold(
-                anchor, tuple(_whose(f, c, anchor, trail) for f, c in _inside_out(found, conditions))
+                anchor,
+                tuple(_whose(f, c, anchor, trail) for f, c in _inside_out(found, conditions)),
+                frozenset([trail.number]),
             )
             for anchor in anchors
         }
@@ -263,6 +272,7 @@ def _joined(holds: list[Hold]) -> Hold:
     )
     return replace(
         holds[0],
+        leaves=frozenset().union(*(hold.leaves for hold in holds)),
         whose=whose,
         outside=any(h.outside for h in holds),
         roles=joined_roles(holds),

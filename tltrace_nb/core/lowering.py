@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from tltrace_nb.core.auto.settle import settle
 from tltrace_nb.core.dead import dead_sites
 from tltrace_nb.core.errors import CapacityError, PayloadError, PlacementError
 from tltrace_nb.core.holds import role_scopes
-from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, with_block
+from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, loads, op_name, rebuild, sequence, walk, with_block
 from tltrace_nb.core.names import IMPORT, imported_sources, refuse_names
 from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
 from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
@@ -34,7 +35,7 @@ from tltrace_nb.core.placement import leaves_in, place, same_schedule, sites_in
 from tltrace_nb.core.reach import LaunchShape, launches
 from tltrace_nb.core.schedule import schedule
 from tltrace_nb.core.silence import Silence
-from tltrace_nb.core.sites import TABLE_ATTRIBUTE, Keep, Launch, SiteTable, table_rows
+from tltrace_nb.core.sites import TABLE_ATTRIBUTE, EventKind, Keep, Launch, Site, SiteTable, table_rows
 from tltrace_nb.core.slots import slot_words, slots_bytes
 from tltrace_nb.core.swizzle import unknown_blocks
 from tltrace_nb.core.writers import LaunchPlan, Plan, RecordPlan, plan
@@ -164,20 +165,26 @@ def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str
     found = tried(marked)
     if found is not None and not found[2]:
         return found[0], found[1]
-    for site in marked.sites:  # one payload may be to blame
-        without = tried(without_payload(marked, site.id))
-        if without is not None and not without[2]:
-            raise PayloadError(
-                f"kernel {marked.name}, {site.source}: reading the payload of {site.name!r} would change TileLang's "
-                f"schedule on {target.attrs['arch']}; give an expression of loop indices, block indices or kernel "
-                "parameters"
-            )
+    guilty = _payload_to_blame(marked, lambda without: (again := tried(without)) is not None and not again[2])
+    if guilty is not None:
+        raise PayloadError(
+            f"kernel {marked.name}, {guilty.source}: reading the payload of {guilty.name!r} would change TileLang's "
+            f"schedule on {target.attrs['arch']}; give an expression of loop indices, block indices or kernel "
+            "parameters"
+        )
     where = ", ".join(dict.fromkeys(s.source for s in marked.sites if found is None or s.id in found[2]))
     what = "would change" if found is None else "would be dropped by"
     raise PlacementError(
         f"kernel {marked.name}: markers at {where} {what} TileLang's schedule on {target.attrs['arch']}; "
         "put the markers around tile operators (T.copy, T.gemm, T.Parallel loops), or outside the pipelined loop"
     )
+
+
+def _payload_to_blame(marked: MarkedKernel, works: Callable[[MarkedKernel], bool]) -> Site | None:
+    """The first of the author's markers without whose payload the kernel works; only one that reads memory is tried."""
+    reading = {site_id(s) for s, _ in walk(marked.func.body) if is_site(s) and loads(s.value.args[2])}
+    suspects = [site for site in marked.sites if site.id in reading and site.kind is not EventKind.RANGE_END]
+    return next((site for site in suspects if works(without_payload(marked, site.id))), None)
 
 
 def _table(

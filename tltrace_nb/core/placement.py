@@ -160,8 +160,9 @@ class _Placer:
                 marked = _beside(key[1], run, holds, statements)
                 if marked:
                     own = [hold[key] for hold in (holds[i] for i in run) if hold and key in hold]
-                    self._check(key, own, around[run[0]][1])
-                    self._mark(own, edges[marked[0]].front, edges[marked[-1]].back)
+                    if any(hold.records for hold in own):
+                        self._check(key, own, around[run[0]][1])
+                        self._mark(own, edges[marked[0]].front, edges[marked[-1]].back)
                     for i in run:
                         here[i].add(key)
         inner = [(frozenset(k), above) for k, (_, above) in zip(here, around, strict=True)]
