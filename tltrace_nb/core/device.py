@@ -29,6 +29,7 @@ from tvm import tirx
 from tvm.arith import Analyzer
 from tvm.ir import Op
 
+from tltrace_nb.core.chosen import Cut
 from tltrace_nb.core.ir import Expr, Stmt, ir_transform
 from tltrace_nb.core.sites import Keep, SiteTable
 from tltrace_nb.core.slots import HEADER_RECORDS, RECORD_BYTES, STATE_DONE, STATE_OPEN
@@ -43,6 +44,7 @@ NUM_CTA = "__tlt_num_cta"
 ENTER = "__tlt_enter"
 LEAVE = "__tlt_leave"
 RECORD = "__tlt_record"
+ROW = "__tlt_row"
 
 
 def record_name(keep: Keep, beside: bool) -> str:
@@ -77,6 +79,12 @@ def boundary_call(name: str, cursor: Any, slots: Any, *, row: Expr, writer: Expr
     ring = tirx.IntImm("bool", int(table.keep is Keep.LAST))
     tag = [tirx.IntImm("uint32", table.tag)] if name == ENTER else []
     return _call(name, _address(cursor), _address(slots), row, writer, len(table.writers), table.capacity, ring, *tag)
+
+
+def cut_row(cta: Expr, cut: Cut, launch: int) -> Expr:
+    """The row of a CTA, -1 without one, in a launch of which only the device knows the grid."""
+    x_y_z = cut.clusters[launch]
+    return _value("int32", ROW, cta, *(tirx.IntImm("int32", n) for n in (cut.most[launch], *x_y_z, cut.sms)))
 
 
 def record_call(

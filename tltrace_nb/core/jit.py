@@ -21,14 +21,15 @@ from tvm.arith import Analyzer
 from tltrace_nb.core import cache
 from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.options import Auto, AutoOptions
+from tltrace_nb.core.capacity import slots_rows
 from tltrace_nb.core.devices import AUTO, model_of
 from tltrace_nb.core.errors import DeviceError, NotTracedError
-from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare
+from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, prepare
 from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.resources import resources
 from tltrace_nb.core.schedule import context_with, resolve_target
-from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable, table_rows
+from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable
 
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch
@@ -82,7 +83,7 @@ class TracedKernel:
         return found if found is not None and len(found) == len(self.table.launches) else None
 
     def __call__(self, *inputs: Any) -> Any:
-        """Run the kernel and capture its trace. Raises ``CapacityError`` when the slots exceed the budget."""
+        """Run the kernel and capture its trace."""
         outputs, trace = self.run(inputs)
         self.captured(trace)
         return outputs
@@ -98,10 +99,7 @@ class TracedKernel:
         import torch
 
         grids = self._grids(inputs)
-        rows = table_rows(self.table)
-        if rows is None:
-            rows = sum(x * y * z for x, y, z in grids)
-        check_budget(self.table, rows, self.options.budget)
+        rows = slots_rows(self.table, grids)
         writers, words = (int(extent) for extent in self.lowering.slots.shape[1:])
         device = next((t.device for t in inputs if isinstance(t, torch.Tensor)), torch.device("cuda"))
         if device.type != "cuda" or not torch.cuda.is_available():

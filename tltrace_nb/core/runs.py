@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.core.chosen import CtaRuns, Grid
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import NotTracedError, SlotsError
 from tltrace_nb.core.sites import table_rows
@@ -54,8 +55,16 @@ def decode(compiled: Any, slots: Any) -> Trace:
     _check_shape(slots, table)
     slots = slots.cpu().numpy() if hasattr(slots, "cpu") else slots
     _check_tag(slots, table)
-    grids = tuple((n.grid[0] or 1, n.grid[1] or 1, n.grid[2] or 1) for n in table.launches)
-    return Trace(slots, table, describe(table, grids))
+    return Trace(slots, table, describe(table, tuple(_least_grid(table, launch.grid) for launch in table.launches)))
+
+
+def _least_grid(table: SiteTable, grid: tuple[int | None, int | None, int | None]) -> Grid:
+    """The grid, where the run alone knows it so large that it has the CTAs that the table names."""
+    extents = [extent or 1 for extent in grid]
+    if None in grid and isinstance(table.ctas, CtaRuns):
+        extents[grid.index(None)] = table.ctas.runs[-1].last + 1
+    x, y, z = extents
+    return x, y, z
 
 
 def free_base(folder: Path, stem: str) -> Path:

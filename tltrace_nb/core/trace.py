@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tltrace_nb.core.rows import Instant, Slice, rows
-from tltrace_nb.core.sites import SiteTable
+from tltrace_nb.core.sites import SiteTable, rows_at
 from tltrace_nb.core.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
 
 if TYPE_CHECKING:
@@ -86,6 +86,14 @@ class Trace:
     def device_bytes(self) -> int:
         """Bytes of device memory that the trace holds until it is first looked at."""
         return int(self._source.nbytes) if getattr(self._source, "is_cuda", False) else 0  # type: ignore[union-attr]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every CTA was to record: neither did the author choose some, nor had some no room."""
+        if self.table.ctas is None:
+            return True
+        grids = self.meta.grids
+        return grids is not None and rows_at(self.table, grids) == sum(x * y * z for x, y, z in grids)
 
     @cached_property
     def _frames(self) -> Frames:
