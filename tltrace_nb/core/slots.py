@@ -69,3 +69,12 @@ def headers(slots: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
 def records(slots: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
     """The records as ``RECORD[num_cta, num_writers, capacity]``, a view when ``slots`` is contiguous."""
     return np.ascontiguousarray(slots).view(RECORD)[..., HEADER_RECORDS:]
+
+
+def span_ns(slots: npt.NDArray[np.int64]) -> float | None:
+    """From the first entry to the last exit of all writers, in ns; ``None`` where none has left yet."""
+    head = headers(slots)
+    done = head["state"] == STATE_DONE
+    if not done.any():
+        return None
+    return float(head["exit_ns"][done].max() - head["entry_ns"][done].min())

@@ -88,6 +88,12 @@ class Trace:
         return int(self._source.nbytes) if getattr(self._source, "is_cuda", False) else 0  # type: ignore[union-attr]
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the slots, wherever they lie; 0 for those that a function fetches, while it has not."""
+        slots: Any = self.__dict__.get("slots", self._source)
+        return int(getattr(slots, "nbytes", 0))
+
+    @property
     def whole(self) -> bool:
         """Whether every CTA was to record: neither did the author choose some, nor had some no room."""
         if self.table.ctas is None:
