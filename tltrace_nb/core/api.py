@@ -53,6 +53,8 @@ class TraceSwitch:
         self._kept = Kept()
         self._sections = itertools.count(1)
         self._said_virtual = False
+        self.say: Callable[[str], None] = _say
+        """How a line of ours is said beside a program's own output; default: ``[tltrace]`` in front, on stdout."""
 
     # ---- switch
 
@@ -72,6 +74,11 @@ class TraceSwitch:
         return self._state.options
 
     @property
+    def keep_launches(self) -> Policy:
+        """Which launches of a kernel and shape stay in ``history``."""
+        return self._state.section.policy
+
+    @property
     def device(self) -> str:
         """Where ``@trace.jit`` kernels that are built with tracing on run.
 
@@ -88,7 +95,7 @@ class TraceSwitch:
         """The GPU model that kernels built now are simulated on, ``None`` on a CUDA device; says so once."""
         model = model_of(self.device)
         if model is not None and self.device == AUTO and not self._said_virtual:
-            print(f"[tltrace] no CUDA device here: kernels are traced on the virtual GPU ({model} model)")
+            self.say(f"no CUDA device here: kernels are traced on the virtual GPU ({model} model)")
             self._said_virtual = True
         return model
 
@@ -343,7 +350,7 @@ class TraceSwitch:
             if trace is not None and all(trace is not other for other in taken):
                 take(trace)
         if trace is not None and self.enabled:
-            print(f"[tltrace] wrote timeline {self.dump(trace, compiled, stem=stem)}.html")
+            self.say(f"wrote timeline {self.dump(trace, compiled, stem=stem)}.html")
         return outputs
 
     def simulate(
@@ -422,7 +429,7 @@ class TraceSwitch:
         """
         from tltrace_nb.core.runs import free_base
 
-        base = free_base(Path(self.output), stem)
+        base = free_base(Path(self.output), stem, ".html")
         self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
         if hasattr(events, "save"):
             events.save(f"{base}.tltrace")
@@ -452,6 +459,10 @@ class TraceSwitch:
 
     def _traced(self, traced: bool | None) -> bool:
         return self.enabled if traced is None else traced
+
+
+def _say(line: str) -> None:
+    print(f"[tltrace] {line}")
 
 
 trace = TraceSwitch()

@@ -156,6 +156,11 @@ class Cut:
 Chosen = CtaRuns | Cut
 
 
+def evenly(total: int, most: int) -> CtaRuns:
+    """At most so many of the numbers below ``total``: a third from the beginning, one from the end, one between."""
+    return Cut((most,), ((1, 1, 1),), 0).of_launch(0, (total, 1, 1))
+
+
 def _unit(grid: Grid, cluster: Grid) -> int:
     """So many CTAs that follow each other are whole clusters."""
     if cluster[2] > 1:

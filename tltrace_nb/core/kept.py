@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -27,7 +27,6 @@ SETTLED_AT_ONCE = 8
 CHECKS = 8
 """How often memory is looked at while as much as the budget comes in."""
 
-LaunchesToKeep = str | int | Iterable[str | int]
 _FORMS = "'first', 'last', 'slowest', 'all', a number (the latest so many) or 'every 10', or several of them"
 
 
@@ -70,8 +69,8 @@ class Policy:
 
         >>> Policy.of("first, every 10")
         """
-        if spec is None:
-            return cls()
+        if spec is None or isinstance(spec, Policy):
+            return spec or cls()
         parts = spec.split(",") if isinstance(spec, str) else [spec] if isinstance(spec, int) else list(spec)
         found = {"first": False, "last": 0, "slowest": False, "every": 0}
         for part in parts:
@@ -93,6 +92,9 @@ class Policy:
         if not any(found.values()):
             raise ValueError(f"keep_launches={spec!r}: give {_FORMS}")
         return cls(bool(found["first"]), int(found["last"]), bool(found["slowest"]), int(found["every"]))
+
+
+LaunchesToKeep = str | int | Iterable[str | int] | Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +346,7 @@ def _name(key: Hashable, kept: tuple[tuple[str, Trace], ...]) -> str:
 
 def launch_of(launch: Launch | Trace) -> Launch:
     """The launch; a trace's, where that is given."""
-    return launch if hasattr(launch, "key") else _LaunchOf(launch)
+    return cast("Launch", launch) if hasattr(launch, "key") else _LaunchOf(cast("Trace", launch))
 
 
 class _LaunchOf:

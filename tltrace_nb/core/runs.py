@@ -67,14 +67,26 @@ def _least_grid(table: SiteTable, grid: tuple[int | None, int | None, int | None
     return x, y, z
 
 
-def free_base(folder: Path, stem: str) -> Path:
-    """``folder/stem`` without extension, or the first of ``stem_1``, ``stem_2`` ... that has no timeline yet."""
+def free_base(folder: Path, stem: str, suffix: str) -> Path:
+    """``folder/stem`` without extension, or the first of ``stem_1``, ``stem_2`` ... that has no timeline yet.
+
+    The file of that ``suffix`` is there then, empty, so that no other process takes the name.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     base, number = folder / stem, 0
-    while Path(f"{base}.html").exists() or Path(f"{base}.tltrace").exists():
+    while Path(f"{base}.html").exists() or Path(f"{base}.tltrace").exists() or not _reserved(Path(f"{base}{suffix}")):
         number += 1
         base = folder / f"{stem}_{number}"
     return base
+
+
+def _reserved(path: Path) -> bool:
+    """Whether the file was made here and now."""
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def export_html(

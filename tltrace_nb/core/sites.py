@@ -128,8 +128,10 @@ class SiteTable:
         """The table as JSON text; ``from_json`` is its inverse."""
         fields = dataclasses.asdict(self)
         if self.ctas is not None:
-            listed = self.version == 1 and isinstance(self.ctas, CtaRuns)
-            fields["ctas"] = list(self.ctas) if listed else self.ctas.to_json()
+            if isinstance(self.ctas, CtaRuns) and self.version == 1:
+                fields["ctas"] = list(self.ctas)
+            else:
+                fields["ctas"] = self.ctas.to_json()
         if not self.note:  # tables of earlier versions have none, and the text decides the tag
             del fields["note"]
         return json.dumps(fields, sort_keys=True)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
+PAGE_EVENTS = 500_000
+"""Default of the most events in a page: it is some 1 MB, and shows its first picture within half a second."""
 LIMIT = 2000
 """Default of the most events that a figure draws one by one: about 5 s to the first paint."""
 
@@ -263,17 +265,21 @@ class Trace:
         limit: int = LIMIT,
         time: Time = "auto",
         height: int | None = None,
+        most: int | None = PAGE_EVENTS,
     ) -> Path:
         """Write the timeline as one HTML file that needs no network, over what is there, and return its path.
 
-        ``title``: heads the page (default: the kernel's name). The other options and the errors are those of
-        ``figure``, and ``OSError`` where the file cannot be written. Without Plotly there is a still picture.
+        ``title``: heads the page (default: the kernel's name). ``most``: events in the page; of more it has whole CTAs
+        from the beginning, the end and between, and says so (``None``: all). The other options and the errors are those
+        of ``figure``, and ``OSError`` where the file cannot be written. Without Plotly there is a still picture.
 
         >>> trace.to_html("gemm.html", ctas=8)
         """
         from tltrace_nb.widget.html import write_html
 
-        return write_html(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height)
+        return write_html(
+            self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height, most=most
+        )
 
     def to_svg(
         self,
