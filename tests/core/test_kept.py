@@ -138,7 +138,7 @@ def test_what_is_known_of_a_kernel_is_counted_over_all_launches() -> None:
     assert (found.kernel, found.launches, found.median_ns) == ("k", 8, 3.5)
     assert [why for why, _ in found.kept] == ["first", "slowest", "last"]
     assert kept.launched(8) == []
-    assert [why for why, _ in ran(Fake(), policy="first,last").launched()[0].kept] == ["first and last"]
+    assert [why for why, _ in ran(Fake(), policy="first,last").launched()[0].kept] == ["first, last"]
     assert [why for why, _ in ran(*(Fake() for _ in range(3)), policy="every 2").launched()[0].kept] == ["1", "last"]
 
 

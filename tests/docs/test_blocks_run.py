@@ -105,10 +105,12 @@ def run_python(block: Block, shell: InteractiveShell, where: str) -> str:
 
 
 def run_shell(block: Block, where: str) -> str:
+    """What a terminal shows: both streams."""
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     ran = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.source], capture_output=True, text=True, timeout=SECONDS, check=False
+        ["bash", "-euo", "pipefail", "-c", block.source], **both, text=True, timeout=SECONDS, check=False
     )
-    assert ran.returncode == 0, f"{where} failed with {ran.returncode}:\n{ran.stdout}{ran.stderr}"
+    assert ran.returncode == 0, f"{where} failed with {ran.returncode}:\n{ran.stdout}"
     return ran.stdout
 
 

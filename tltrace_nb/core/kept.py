@@ -333,7 +333,7 @@ def _launched(group: _Group, number: int) -> Launched:
 def _joined(whys: list[str]) -> str:
     """Why a launch is kept: in words where there are any, else its number."""
     words = [why for why in dict.fromkeys(whys) if not why.isdecimal()]
-    return " and ".join(words) or whys[0]
+    return ", ".join(words) or whys[0]
 
 
 def _name(key: Hashable, kept: tuple[tuple[str, Trace], ...]) -> str:
