@@ -248,7 +248,7 @@ def test_the_switch_is_restored_whatever_the_cell_does(shell: InteractiveShell, 
 def test_options_of_a_switch_that_is_on_hold_in_the_cell(shell: InteractiveShell) -> None:
     trace.enable(ctas=2, max_events=8)
     Ran(shell, "%%tltrace --no-show --max-events 9\nseen = trace.options")
-    assert shell.user_ns["seen"] == TraceOptions(9, Keep.FIRST, (0, 1))
+    assert shell.user_ns["seen"] == TraceOptions(9, Keep.FIRST, CtaRuns.of(range(2)))
 
 
 def test_options_of_a_switch_that_is_off_do_not_leak_in(shell: InteractiveShell) -> None:

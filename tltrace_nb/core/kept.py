@@ -346,7 +346,7 @@ def _name(key: Hashable, kept: tuple[tuple[str, Trace], ...]) -> str:
 
 def launch_of(launch: Launch | Trace) -> Launch:
     """The launch; a trace's, where that is given."""
-    return cast("Launch", launch) if hasattr(launch, "key") else _LaunchOf(cast("Trace", launch))
+    return cast("Launch", launch) if hasattr(launch, "key") else _LaunchOf(launch)
 
 
 class _LaunchOf:
