@@ -17,6 +17,8 @@ from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
 from tltrace_nb.core.sites import Keep, SiteTable, rows_at, table_rows
 from tltrace_nb.core.slots import HEADER_RECORDS, RECORD_BYTES, slots_bytes
 
+LEFT_OUT = "ctas_left_out"
+"""The key of ``Trace.losses.attrs`` with what ``left_out`` gives."""
 LEAST_RECORDS = 2
 """Records per writer below which a trace says nothing: a begin and its end."""
 

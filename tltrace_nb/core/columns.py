@@ -118,6 +118,3 @@ backwards). ``entered`` is false where the header was never written, or is nonse
 the slots had no room for them have no rows: ``losses.attrs["ctas_left_out"]`` is how many they are, of how many, and
 the budget in bytes that would have held all; it is not there where none was.
 """
-
-LEFT_OUT = "ctas_left_out"
-"""The key of ``losses.attrs`` that says how many CTAs had no room."""

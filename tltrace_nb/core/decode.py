@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tltrace_nb.core import columns
-from tltrace_nb.core.capacity import left_out
+from tltrace_nb.core.capacity import LEFT_OUT, left_out
 from tltrace_nb.core.cells import category, coded, compact, frame, masked, payload, same_types, spread
 from tltrace_nb.core.clock import Clocks, align
 from tltrace_nb.core.pairing import BEGIN, END, nest, pair_ends
@@ -70,7 +70,7 @@ def decode(
     if grids is None:
         grids = tuple((x or 1, y or 1, z or 1) for x, y, z in (launch.grid for launch in table.launches))
     if missing := left_out(table, grids):
-        losses.attrs[columns.LEFT_OUT] = missing
+        losses.attrs[LEFT_OUT] = missing
     return Frames(
         events=events.copy(deep=False),
         ctas=_ctas(table, blocks, writers, stay, clocks),

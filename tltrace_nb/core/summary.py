@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tltrace_nb.core.columns import LEFT_OUT
+from tltrace_nb.core.capacity import LEFT_OUT
 from tltrace_nb.core.words import clean
 
 if TYPE_CHECKING:
