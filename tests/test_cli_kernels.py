@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -43,11 +44,15 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_run_marks_the_kernels_of_a_script_and_dumps_them(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_marks_the_kernels_of_a_script_and_tells_of_them(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--auto", "--device", "virtual:classroom", str(script), "8", "--fast"]) == 0
     out, err = capsys.readouterr()
-    assert out.splitlines() == ["arguments ['8', '--fast']", "wrote debug/double.html and .tltrace"]
-    assert err == ""
+    assert out == "arguments ['8', '--fast']\n"
+    head, row = err.splitlines()
+    assert head.split() == ["tltrace:", "kernel", "grid", "launches", "median", "events", "lost", "kept", "file"]
+    assert re.fullmatch(
+        r"tltrace: kernel +4 +1 +[\d.]+ µs +\d+ +0 +first, last, slowest +debug/double\.tltrace and \.html", row
+    )
     dumped = load("debug/double.tltrace")
     assert {"copy A → part", "copy part → B"} <= set(dumped.events["name"])
     assert dumped.meta.gpu == "classroom model"
@@ -57,24 +62,77 @@ def test_run_marks_the_kernels_of_a_script_and_dumps_them(script: Path, capsys: 
 def test_run_dumps_what_a_failing_script_traced(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--on", "all", "--device", "virtual", "--output", "out", str(script), "fail"]) == 1
     out, err = capsys.readouterr()
-    assert "wrote out/double.html and .tltrace" in out
-    assert "ValueError: as asked" in err
-    assert err.endswith(f"tltrace: {script} failed\n")
+    assert out == "arguments ['fail']\n"
+    assert err.index("ValueError: as asked") < err.index("out/double.tltrace and .html")
     assert len(load("out/double.tltrace")) > 0
+
+
+def test_our_own_lines_are_on_stderr(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is no card and none is named, it says so."""
+    script.write_text(
+        SCRIPT.replace("import sys", "import sys\nfrom tltrace_nb import trace\ntrace._said_virtual = False")
+    )
+    assert main(["run", "--auto", str(script)]) == 0
+    out, err = capsys.readouterr()
+    assert out == "arguments []\n"
+    assert all(line.startswith("tltrace: ") for line in err.splitlines())
+    if "cuda" not in load("debug/double.tltrace").meta.device:
+        assert err.startswith("tltrace: no CUDA device here")
 
 
 def test_run_says_how_a_kernel_without_markers_gets_some(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--device", "virtual", str(script)]) == 0
-    assert "\nno markers in this kernel: write trace.range" in capsys.readouterr().out
+    assert "\ntltrace: kernel: no markers in this kernel: write trace.range" in capsys.readouterr().err
 
 
-def test_run_says_when_nothing_was_traced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "empty.py"
-    path.write_text("print(1)")
-    assert main(["run", str(path)]) == 1
-    assert capsys.readouterr().err == (
-        f"tltrace: {path} ran, but nothing was traced; --auto marks kernels of @tilelang.jit too\n"
+LOOP = SCRIPT.replace("print(", "for n in (512, 1024, 512, 512, 1024, 512): scale(n)(torch.ones(n))\nprint(")
+
+
+@pytest.mark.parametrize(
+    ("options", "files", "pages"),
+    [
+        ([], 2, 2),
+        (["--html", "none"], 2, 0),
+        (["--keep-launches", "all"], 7, 7),
+        (["--keep-launches", "first", "--html", "all"], 2, 2),
+    ],
+)
+def test_run_writes_the_launches_that_are_asked_for(
+    options: list[str], files: int, pages: int, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text(LOOP)
+    assert main(["run", "--auto", "--device", "virtual", *options, str(script)]) == 0
+    _, err = capsys.readouterr()
+    assert len(list(Path("debug").glob("*.tltrace"))) == files
+    assert len(list(Path("debug").glob("*.html"))) == pages
+    assert len([line for line in err.splitlines() if "debug/double" in line]) == files
+
+
+def test_run_refuses_launches_that_cannot_be_meant(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--keep-launches", "best", str(script)]) == 1
+    assert capsys.readouterr().err.startswith("tltrace: keep_launches='best': give 'first', 'last', 'slowest'")
+
+
+def test_what_cannot_be_written_is_said_and_the_exit_code_is_the_script_s(
+    script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("debug").write_text("no folder")
+    script.write_text(SCRIPT + "\nsys.exit(4)")
+    assert main(["run", "--auto", "--device", "virtual", str(script)]) == 4
+    assert "tltrace: could not write debug: " in capsys.readouterr().err
+
+
+def test_run_traces_a_test_suite(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body = SCRIPT.partition("a = torch.arange")[0]
+    Path("test_double.py").write_text(
+        f"{body}\n\ndef test_one():\n    assert scale()(torch.ones(512)).sum() == 1024\n"
+        "\ndef test_two():\n    assert scale()(torch.ones(512)).sum() == 0\n"
     )
+    options = ["--device", "virtual", "--auto", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_double.py"]
+    assert main(["run", *options]) == 1
+    out, err = capsys.readouterr()
+    assert "1 failed, 1 passed" in out
+    assert "debug/pytest.tltrace" in err
 
 
 @pytest.mark.parametrize(

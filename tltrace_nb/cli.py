@@ -1,18 +1,16 @@
 """The command line: ``tltrace open``, ``summary``, ``convert``, ``compare`` for traces, ``tltrace run`` for a script.
 
-In: ``.tltrace`` files, or a Python script. Out: exit code 0; 1 where a file cannot be read or written, a package is
-missing, or the script fails; 2 for a wrong command line. What goes wrong is one line on stderr, but for an error of the
-script, whose traceback is its author's. A command is a function that ``_parser`` registers.
+In: ``.tltrace`` files, or a Python program. Out: exit code 0; 1 where a file cannot be read or written or a package is
+missing; 2 for a wrong command line; of ``run``, that of the program. What goes wrong is one line on stderr. A command
+is a function that ``_parser`` registers.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import runpy
 import sys
 import tempfile
-import traceback
 import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,6 +46,10 @@ FORMATS = (
 )
 
 
+PAGES_OF = ("auto", "all", "none")
+"""What ``run --html`` takes."""
+
+
 class _UnknownKindError(TraceError):
     """What is to be written is no kind of file that there is."""
 
@@ -60,16 +62,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # argparse has said what is wrong, or has printed the help
         return stop.code if isinstance(stop.code, int) else WRONG_USE
     try:
-        given.command(given)
+        code: int | None = given.command(given)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
     except KeyboardInterrupt:
         return INTERRUPTED
     except (TraceError, OSError, ModuleNotFoundError) as error:
         print(f"tltrace: {_line(error)}", file=sys.stderr)
         return WRONG_USE if isinstance(error, _UnknownKindError) else FAILED
-    return DONE
+    return DONE if code is None else code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -79,12 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tltrace {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def add(name: str, command: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+    def add(name: str, command: Callable[[argparse.Namespace], int | None], text: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         added.set_defaults(command=command)
         return added
 
-    def add_for_file(name: str, command: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+    def add_for_file(
+        name: str, command: Callable[[argparse.Namespace], int | None], text: str
+    ) -> argparse.ArgumentParser:
         added = add(name, command, text)
         added.add_argument("file", type=Path, metavar="FILE", help="a .tltrace file")
         return added
@@ -104,12 +109,25 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--by", choices=["name", "payload", "track"], default="name", help="what is compared")
     compare.add_argument("--least", type=float, default=0.02, help="the least change that counts (default: 0.02)")
 
-    run = add("run", _run, "run a Python script with tracing on, and dump what it traced")
+    run = add("run", _run, "run a Python program with tracing on, and write what it traced")
     run.add_argument("--auto", action="store_true", help="mark what the author has not, kernels of @tilelang.jit too")
     run.add_argument("--on", metavar="WHAT", help="what --auto marks: light (default), all, or names and kinds")
     run.add_argument("--device", default="auto", help="auto, cuda, virtual or virtual:MODEL (default: auto)")
     run.add_argument("--output", default="debug", metavar="DIR", help="folder for the timelines (default: debug)")
-    run.add_argument("script", type=Path, metavar="SCRIPT")
+    run.add_argument(
+        "--keep-launches",
+        metavar="WHICH",
+        help="write these launches of each kernel and shape: first, last, slowest, all, a number (the latest so many), "
+        "'every 10', or several, with commas (default: the last is written)",
+    )
+    run.add_argument(
+        "--html",
+        choices=PAGES_OF,
+        default="auto",
+        help="pages: of the kernels that took longest (default), all, or none",
+    )
+    run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as for python -m")
+    run.add_argument("script", metavar="SCRIPT")
     run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
     return parser
 
@@ -171,44 +189,34 @@ def _runs(path: Path) -> list[Trace]:
     return [_load(file) for file in files]
 
 
-def _run(given: argparse.Namespace) -> None:
-    """What the script captured is dumped, also when it fails."""
+def _run(given: argparse.Namespace) -> int:
+    """The program's own exit code; what it had launched when it ended, or failed, is written and told."""
     from tltrace_nb.core.api import trace
     from tltrace_nb.core.intercept import plain_builders
-    from tltrace_nb.core.summary import UNMARKED
+    from tltrace_nb.core.kept import Policy
+    from tltrace_nb.report import report, say
+    from tltrace_nb.script import run_as_main
 
-    if not given.script.is_file():
-        raise TraceError(f"{given.script}: there is no such script")
     auto = None if given.on is None and not given.auto else given.on or True
-    before = trace.history
-    captured: list[Trace] = []
+    stem = given.script.rpartition(".")[2] if given.module else Path(given.script).stem
+    before, said = trace.launches, trace.say
     try:
-        with trace.tracing(output=given.output, device=given.device, auto=auto), plain_builders(trace):
+        policy = Policy.of(given.keep_launches)
+        with trace.tracing(output=given.output, device=given.device, auto=auto, keep_launches=policy):
+            trace.say = say
+            with plain_builders(trace):
+                code = run_as_main(given.script, given.arguments, module=given.module)
+            sys.stdout.flush()
             try:
-                _execute(given.script, given.arguments)
-            finally:
-                captured += [each for each in trace.history if all(each is not other for other in before)]
-                for each in captured:
-                    print(f"wrote {trace.dump(each, None, stem=given.script.stem)}.html and .tltrace")
-                    if not each.table.sites and not each.meta.note:
-                        print(UNMARKED)
-    except ValueError as error:  # of the switch: those of the script have been told
+                if not report(trace, before, stem, pages=given.html, every=given.keep_launches is not None):
+                    say(f"{given.script} ran, but nothing was traced; --auto marks kernels of @tilelang.jit too")
+            except Exception as error:  # whatever it is, the program has ended, and its exit code is what counts
+                say(f"what was traced could not be told: {type(error).__name__}: {_line(error)}")
+    except ValueError as error:  # of the switch: those of the program have been told
         raise TraceError(str(error)) from None
-    if not captured:
-        raise TraceError(f"{given.script} ran, but nothing was traced; --auto marks kernels of @tilelang.jit too")
-
-
-def _execute(script: Path, arguments: list[str]) -> None:
-    """Run a script as Python does; its exceptions are printed as Python prints them."""
-    before, path = sys.argv, sys.path[:]
-    sys.argv, sys.path[:] = [str(script), *arguments], [str(script.parent), *path]
-    try:
-        runpy.run_path(str(script), run_name="__main__")
-    except Exception:
-        traceback.print_exc()
-        raise TraceError(f"{script} failed") from None
     finally:
-        sys.argv, sys.path[:] = before, path
+        trace.say = said
+    return code
 
 
 def _format(out: Path, wanted: str | None) -> Format:

@@ -7,7 +7,6 @@ compiler and display hook, under a file name that ``inspect`` can read: TileLang
 from __future__ import annotations
 
 import ast
-import operator
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -20,18 +19,19 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
-from tltrace_nb.core.api import HISTORY, trace
+from tltrace_nb.core.api import trace
 from tltrace_nb.core.auto.options import LIGHT, AutoOptions
 from tltrace_nb.core.devices import check_device
 from tltrace_nb.core.intercept import plain_builders
+from tltrace_nb.core.kept import Policy
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 
 _FLAGS = ("--auto", "--no-show")
-_VALUED = ("--on", "--ignore", "--device", "--max-events", "--ctas", "--keep", "--name", "-o")
+_VALUED = ("--on", "--ignore", "--device", "--max-events", "--ctas", "--keep", "--keep-launches", "--name", "-o")
 _OPTIONS = (
-    "--auto, --on SPEC, --ignore SPEC, --device DEVICE, --max-events N, --ctas SPEC, --keep first|last, --name STEM, "
-    "-o VAR, --no-show"
+    "--auto, --on SPEC, --ignore SPEC, --device DEVICE, --max-events N, --ctas SPEC, --keep first|last, "
+    "--keep-launches SPEC, --name STEM, -o VAR, --no-show"
 )
 _VALUE = re.compile(r"""\s*("[^"]*"|'[^']*'|\S+)""")
 _HEAD = "# %%tltrace\n"
@@ -44,6 +44,7 @@ class Request:
 
     options: TraceOptions
     device: str
+    launches: Policy
     stem: str | None
     variable: str | None
     show: bool
@@ -65,7 +66,7 @@ class TraceMagics(Magics):
         Usage, as a cell magic and as a line magic::
 
           %%tltrace [--auto] [--on SPEC] [--ignore SPEC] [--device DEVICE] [--max-events N] [--ctas SPEC]
-                    [--keep first|last] [--name STEM] [-o VAR] [--no-show]
+                    [--keep first|last] [--keep-launches SPEC] [--name STEM] [-o VAR] [--no-show]
           CODE
 
           %tltrace [options] CODE      one line
@@ -84,10 +85,13 @@ class TraceMagics(Magics):
           --ignore SPEC      the same without some of them: fill,"copy C_local*"
           --device DEVICE    auto, cuda, virtual or virtual:MODEL (default: trace.device, at first auto)
           --max-events N     records per writer (default: what the loops of the kernel need)
-          --ctas SPEC        which CTAs record: 8 (the first eight), 0:16 (a range), 0,5,131 (these)
+          --ctas SPEC        which CTAs record: 8 (at most the first eight), 0:16 (a range), 0,5,131 (these)
           --keep first|last  which records stay when there are more than N
+          --keep-launches SPEC  which launches of a kernel and shape stay: first,last,slowest (the default), all, 5 (the
+                             latest five), "every 10"
           --name STEM        also write the shown trace to STEM.html and STEM.tltrace in the folder trace.output
-          -o VAR             assign the trace to VAR: a Trace, a list of them when several were captured, else None
+          -o VAR             assign the trace to VAR: a Trace, a list of them when those of several launches stay, else
+                             None
           --no-show          capture, but show nothing
 
         Examples::
@@ -177,7 +181,7 @@ class TraceMagics(Magics):
     def _trace(self, request: Request, run: Callable[[], Any], tree: ast.AST, name: str) -> Any:
         __tracebackhide__ = True
         kernels = self._kernels(tree)
-        before = trace.history
+        before = trace.launches
         options = request.options
         try:
             with (
@@ -188,23 +192,24 @@ class TraceMagics(Magics):
                     ctas=options.ctas,
                     budget=options.budget,
                     auto=options.auto,
+                    keep_launches=request.launches,
                 ),
                 plain_builders(trace),
             ):
                 value = run()
         except BaseException as error:
             _show_from(error, name, self.shell)
-            captured = since(before)
+            captured = trace.since(before)
             if captured:
                 with _secondary("show what was captured before the error"):
-                    self._present(captured, request, "")
+                    self._present(captured, request, "", trace.launches - before)
             raise
-        captured = since(before)
-        self._present(captured, request, "" if captured else self._reason(kernels))
+        captured = trace.since(before)
+        self._present(captured, request, "" if captured else self._reason(kernels), trace.launches - before)
         return value
 
-    def _present(self, captured: list[Trace], request: Request, why_nothing: str) -> None:
-        """Assign, dump and show the traces, with a line on what is not shown."""
+    def _present(self, captured: list[Trace], request: Request, why_nothing: str, launches: int = 1) -> None:
+        """Assign, dump and show the traces of so many launches, with a line on what is not shown."""
         if request.variable is not None:
             self.shell.user_ns[request.variable] = captured if len(captured) > 1 else next(iter(captured), None)
         if not captured:
@@ -213,8 +218,8 @@ class TraceMagics(Magics):
             )
             return
         last = captured[-1]
-        if len(captured) > 1 or not request.show:
-            print(f"[tltrace] {_where(captured, request)}")
+        if launches > 1 or not request.show:
+            print(f"[tltrace] {_where(len(captured), launches, request)}")
         if last.meta.note:
             print(f"[tltrace] {last.meta.note}")
         elif not last.table.sites:
@@ -300,7 +305,11 @@ def parse(line: str) -> Request:
         device = check_device(given.get("--device", trace.device))
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return Request(_options(given), device, stem, variable, "--no-show" not in given, rest)
+    try:
+        launches = Policy.of(given.get("--keep-launches", trace.keep_launches if trace.enabled else None))
+    except ValueError as error:
+        raise UsageError(f"--keep-launches: {error}") from None
+    return Request(_options(given), device, launches, stem, variable, "--no-show" not in given, rest)
 
 
 def _options(given: dict[str, str]) -> TraceOptions:
@@ -339,23 +348,13 @@ def cta_ids(spec: str) -> int | list[int]:
     return ids
 
 
-def since(before: tuple[Trace, ...]) -> list[Trace]:
-    """The traces captured since the history was ``before``, oldest first, as far as the history still holds them."""
-    now = trace.history
-    for dropped in range(len(before)):
-        kept = before[dropped:]
-        if len(kept) <= len(now) and all(map(operator.is_, kept, now)):
-            return list(now[len(kept) :])
-    return list(now)
-
-
-def _where(captured: list[Trace], request: Request) -> str:
-    count = len(captured)
+def _where(count: int, launches: int, request: Request) -> str:
+    """How many traces of how many launches there are, and where."""
     held = "trace.last" if count == 1 else f"trace.history[-{count}:]"
-    if count == HISTORY:
-        head = f"the latest {count} traces (trace.history keeps no more)"
-    else:
-        head = "1 trace" if count == 1 else f"{count} traces"
+    head = "1 trace" if count == 1 else f"{count} traces"
+    if launches > count:
+        stay = "that of 1 stays" if count == 1 else f"those of {count} stay"
+        head = f"{launches:,} launches, {stay} (--keep-launches chooses)"
     shown = ", the last one is shown" if request.show else ""
     kept = held if request.variable is None else f"{request.variable} and in {held}"
     return f"captured {head}{shown}; {'it is' if count == 1 else 'all are'} in {kept}"

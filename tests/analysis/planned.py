@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tltrace_nb.core import slots as layout
+from tltrace_nb.core.chosen import CtaRuns
 from tltrace_nb.core.sites import EventKind, Launch, PayloadType, Site, SiteTable, Writer
 from tltrace_nb.core.trace import Trace, TraceMeta
 
@@ -81,14 +82,15 @@ def planned(
     most = max(map(len, records.values()), default=0)
     longest = max([s.start if s.end is None else s.end for s in spans], default=0)
     stays = [Stay(cta, 0, longest // GHZ + 1000) for cta in range(rows)] if stays is None else stays
+    grid = (max([rows, *(cta + 1 for cta in ctas or ())]), 1, 1)
     table = SiteTable(
         "kernel",
         tuple(sites),
         tuple(Writer(i, f"t{thread}", (roles or {}).get(thread), thread) for i, thread in enumerate(writers)),
         tuple(flows),
-        (Launch("kernel", (rows, 1, 1), (threads, 1, 1)),),
+        (Launch("kernel", grid, (threads, 1, 1)),),
         most if capacity is None else capacity,
-        ctas=ctas,
+        ctas=None if ctas is None else CtaRuns.of(ctas),
     )
     slots = np.zeros((rows, len(writers), layout.slot_words(table.capacity)), np.int64)
     head, body = slots[..., :6].view(layout.HEADER)[..., 0], layout.records(slots)
@@ -103,4 +105,8 @@ def planned(
         for i, (time, _, _, site) in enumerate(sorted(mine)[: table.capacity]):
             key = (cta, writers[writer], sites[site].name, sites[site].lane, time)
             body[cta, writer, i] = (10_000 + stays[cta].start * GHZ + time, site, payloads[key])
-    return Trace(slots, table, meta or TraceMeta("kernel", gpu="NVIDIA H200", grids=((rows, 1, 1),)))
+    return Trace(
+        slots,
+        table,
+        meta or TraceMeta("kernel", gpu="NVIDIA H200", grids=(grid,)),
+    )

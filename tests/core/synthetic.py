@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tltrace_nb.core import slots as layout
+from tltrace_nb.core.chosen import CtaRuns
 from tltrace_nb.core.sites import EventKind, Keep, Launch, PayloadType, Site, SiteTable, Writer
 
 GHZ = 2
@@ -60,8 +61,9 @@ def table(
     launches: tuple[Launch, ...] | None = None,
 ) -> SiteTable:
     """A site table with defaults fit for one thread of one CTA."""
+    chosen = None if ctas is None else CtaRuns.of(ctas)
     launches = (Launch("kernel", grid, (128, 1, 1)),) if launches is None else launches
-    return SiteTable("kernel", sites, tuple(writers), flows, launches, capacity, keep, ctas, capacity)
+    return SiteTable("kernel", sites, tuple(writers), flows, launches, capacity, keep, chosen, capacity)
 
 
 def build(

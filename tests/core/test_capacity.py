@@ -1,16 +1,25 @@
-"""How many records a writer has room for: what the loops need, the default where no constant bounds them."""
+"""How many records a writer has room for, and how many CTAs: what the loops need, cut to what the budget holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import tilelang.language as T
+from synthetic import Rec, build, instant, table
 
 from tltrace_nb import trace
 from tltrace_nb.core import lowering, schedule
-from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, TraceOptions
+from tltrace_nb.core.capacity import Room, Wanted, cut_note, left_out, room, slots_rows
+from tltrace_nb.core.chosen import CtaRuns, Cut
+from tltrace_nb.core.decode import decode
+from tltrace_nb.core.errors import CapacityError
+from tltrace_nb.core.options import DEFAULT_BUDGET, DEFAULT_MAX_EVENTS, TraceOptions
+from tltrace_nb.core.slots import slots_bytes
+from tltrace_nb.core.trace import Trace
+from tltrace_nb.widget.text import loss_text
 
 BLOCK = 32
 
@@ -58,3 +67,106 @@ def test_a_loop_that_a_constant_bounds_has_room_for_all_its_turns(turns: Callabl
 )
 def test_a_loop_that_only_the_run_bounds_has_the_default(turns: Callable[..., Any]) -> None:
     assert capacity(turns) == DEFAULT_MAX_EVENTS
+
+
+# ---- which CTAs have room
+
+
+def row_bytes(records: int) -> int:
+    """Of one CTA with one writer."""
+    return slots_bytes(1, 1, records)
+
+
+def of(*launches: int | None, records: int | None = 2, sms: int = 4, writers: int = 1, **options: Any) -> Room:
+    """Room for launches of so many CTAs."""
+    wanted = [Wanted(ctas, (1, 1, 1), records) for ctas in launches]
+    return room("k", wanted, writers, TraceOptions.of(**options), sms)
+
+
+def test_what_fits_is_whole() -> None:
+    assert of(100, budget=100 * row_bytes(2)) == Room(2, None)
+
+
+def test_sixteen_thousand_ctas_of_a_thousand_records_are_cut_to_the_default_budget() -> None:
+    found = of(16384, records=1280, sms=132)
+    assert isinstance(found.ctas, Cut)
+    (most,) = found.ctas.most
+    assert slots_bytes(most, 1, found.capacity) <= DEFAULT_BUDGET < slots_bytes(most + 1, 1, found.capacity)
+    assert (found.capacity, found.note) == (1280, "")
+
+
+def test_a_grid_of_the_run_is_cut_when_it_is_known() -> None:
+    found = of(None, budget=10 * row_bytes(2))
+    assert found.ctas == Cut((10,), ((1, 1, 1),), 4)
+
+
+def test_small_launches_are_whole_beside_large_ones() -> None:
+    found = of(1000, 3, 500, budget=103 * row_bytes(2))
+    assert found.ctas == Cut((50, 3, 50), ((1, 1, 1),) * 3, 4)
+
+
+def test_where_not_one_cta_has_room_a_wave_has_with_fewer_records() -> None:
+    found = of(1000, records=1 << 32, budget=4 * row_bytes(50))
+    assert (found.capacity, found.ctas) == (50, Cut((4,), ((1, 1, 1),), 4))
+    assert found.note.startswith("room for 50 of the 4,294,967,296 records that a writer may make")
+
+
+def test_a_ring_made_smaller_stays_a_power_of_two() -> None:
+    assert of(1000, records=1 << 20, budget=4 * row_bytes(50), keep="last").capacity == 32
+
+
+def test_the_author_s_ctas_stay_and_have_fewer_records() -> None:
+    found = of(1000, records=100, budget=8 * row_bytes(20), ctas=8)
+    assert (found.capacity, found.ctas) == (20, CtaRuns.of(range(8)))
+    assert f"budget={8 * row_bytes(100)}" in found.note
+
+
+def test_the_author_s_records_stay_and_fewer_ctas_have_them() -> None:
+    found = of(1000, records=100, budget=8 * row_bytes(50), max_events=50)
+    assert (found.capacity, found.ctas) == (50, Cut((8,), ((1, 1, 1),), 4))
+
+
+def test_a_count_of_ctas_is_at_most_so_many_of_each_launch() -> None:
+    assert of(8, 100, ctas=64).ctas == CtaRuns.of(range(64))
+    assert of(8, ctas=64).ctas is None
+    assert of(8, 64, ctas=64).ctas is None
+
+
+def test_limits_of_the_author_that_cannot_be_met_are_refused() -> None:
+    with pytest.raises(CapacityError, match="kernel k: slots of 8 CTAs x 1 writers x 50 events"):
+        of(1000, records=100, budget=8 * row_bytes(49), ctas=8, max_events=50)
+
+
+# ---- what is said of those left out
+
+
+def test_a_cut_trace_says_what_it_left_out_and_how_to_get_it() -> None:
+    of_twelve = table(instant(0, "i"), grid=(100, 1, 1), capacity=1)
+    of_twelve = replace(of_twelve, ctas=Cut((12,), ((1, 1, 1),), 4), version=2)
+    cut = Trace(build(of_twelve, [Rec(row, 0, 1100, 0) for row in range(12)], rows=12), of_twelve)
+    assert cut.events["cta"].tolist() == [*range(4), *range(15, 96, 23), *range(96, 100)]
+    assert cut.losses.attrs["ctas_left_out"] == (88, 100, 100 * row_bytes(1))
+    assert f"CTAs left out: 88 of 100 (budget={100 * row_bytes(1)} holds all, ctas= chooses)" in repr(cut)
+    assert "incomplete: CTAs left out: 88 of 100" in loss_text(cut.losses)
+    assert not cut.whole
+
+
+def test_the_note_says_which_ctas_are_there() -> None:
+    cut = replace(table(grid=(100, 1, 1)), ctas=Cut((12,), ((1, 1, 1),), 4))
+    note = cut_note(cut, ((100, 1, 1),))
+    assert note.startswith("12 of 100 CTAs are traced: the first 4, the last 4 and 4 between; budget=")
+
+
+def test_a_run_that_fits_after_all_leaves_nothing_out() -> None:
+    cut = replace(table(grid=(None, 1, 1)), ctas=Cut((12,), ((1, 1, 1),), 4))
+    assert cut_note(cut, ((12, 1, 1),)) == ""
+    assert left_out(cut, ((12, 1, 1),)) is None
+    assert slots_rows(cut, ((100, 1, 1),)) == slots_rows(cut, ((12, 1, 1),)) == 12
+    assert slots_rows(cut, ((5, 1, 1),)) == 5
+
+
+def test_ctas_that_a_grid_of_the_run_lacks_are_no_loss() -> None:
+    eight = table(instant(0, "i"), grid=(None, 1, 1), ctas=tuple(range(8)), capacity=1)
+    slots = build(eight, [Rec(row, 0, 1100, 0) for row in range(3)], rows=8, absent=[(row, 0) for row in range(3, 8)])
+    frames = decode(slots, eight, grids=((3, 1, 1),))
+    assert (frames.events["cta"].tolist(), len(frames.losses)) == ([0, 1, 2], 0)

@@ -73,9 +73,11 @@ def test_finalize_leaves_the_source_alone_too(reference: Reference, architecture
         TraceOptions.of(keep="last", max_events=5),
         TraceOptions.of(ctas=[0]),
         TraceOptions.of(ctas=[0, 2, 3], keep="last"),
+        TraceOptions.of(ctas=range(0, 8, 3)),
         TraceOptions.of(max_events=1),
+        TraceOptions.of(budget=2 * 80, max_events=2),
     ],
-    ids=["ring", "one CTA", "some CTAs", "one event"],
+    ids=["ring", "one CTA", "some CTAs", "every third CTA", "one event", "some CTAs that fit"],
 )
 @pytest.mark.parametrize("name", ["payload_loop", "early_return", "gemm_2", "specialised_gemm", "dynamic_gemm"])
 def test_no_option_touches_the_kernel(name: str, options: TraceOptions) -> None:

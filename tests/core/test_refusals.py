@@ -12,6 +12,7 @@ from kernels import BY_NAME, builds
 
 from tltrace_nb import trace
 from tltrace_nb.core import lowering, schedule
+from tltrace_nb.core.chosen import CtaRuns
 from tltrace_nb.core.errors import (
     CapacityError,
     MarkerError,
@@ -332,16 +333,22 @@ def test_a_marker_with_nothing_to_ride_on_in_a_pipeline() -> None:
 # ---- capacity and options
 
 
-def test_slots_over_the_budget_name_a_number_that_fits() -> None:
+def test_limits_of_the_author_that_exceed_the_budget_name_numbers_that_fit() -> None:
     func = BY_NAME["add"].build()
     with pytest.raises(
-        CapacityError, match=r"kernel add: slots of 8 CTAs x 1 writers x \d+ events .*ctas=\d+.*max_events.*budget=\d+"
+        CapacityError, match=r"kernel add: slots of 7 CTAs x 1 writers x 2 events .*ctas=\d+.*max_events.*budget=\d+"
     ) as e:
-        _prepare(func, budget=200)
+        _prepare(func, budget=200, ctas=7, max_events=2)
     fitting = int(re.search(r"ctas=(\d+)", str(e.value))[1])  # type: ignore[index]
     enough = int(re.search(r"budget=(\d+)", str(e.value))[1])  # type: ignore[index]
-    assert _prepare(func, budget=200, ctas=fitting).table.ctas == tuple(range(fitting))
-    assert _prepare(func, budget=enough).table.ctas is None
+    assert len(_prepare(func, budget=200, ctas=fitting, max_events=2).table.ctas) == fitting
+    assert len(_prepare(func, budget=enough, ctas=7, max_events=2).table.ctas) == 7
+
+
+def test_a_budget_without_room_for_one_range_of_one_cta_is_refused() -> None:
+    with pytest.raises(CapacityError, match=r"kernel add: slots of .* over the budget of 79 bytes"):
+        _prepare(BY_NAME["add"].build(), budget=79)
+    assert _prepare(BY_NAME["add"].build(), budget=80).table.capacity == 2
 
 
 @pytest.mark.parametrize(
@@ -374,13 +381,6 @@ def test_a_cta_beyond_the_grid() -> None:
         _prepare(BY_NAME["add"].build(), ctas=[8])
 
 
-def test_ctas_of_several_launches() -> None:
-    with pytest.raises(
-        PlacementError, match=r"kernel two_launches: ctas= chooses among the CTAs of one launch, this PrimFunc has 2"
-    ):
-        _prepare(BY_NAME["two_launches"].build(), ctas=1)
-
-
 # ---- building and decoding
 
 
@@ -394,7 +394,7 @@ def test_finalize_with_a_grid_known_only_at_run_time() -> None:
 
 def test_finalize_takes_a_dynamic_grid_when_ctas_are_chosen() -> None:
     with builds.target_of("sm_80"), trace.tracing(ctas=2):
-        assert table_of(trace.finalize(BY_NAME["dynamic_add"].build())).ctas == (0, 1)
+        assert table_of(trace.finalize(BY_NAME["dynamic_add"].build())).ctas == CtaRuns.of([0, 1])
 
 
 def test_an_untraced_kernel_is_not_decoded() -> None:

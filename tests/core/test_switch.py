@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tltrace_nb.core.api import HISTORY, TraceSwitch
+from tltrace_nb.core.api import TraceSwitch
 from tltrace_nb.core.sites import SiteTable
 from tltrace_nb.core.trace import Trace
 
@@ -68,18 +68,49 @@ def test_out_idx_grows_by_the_slots_when_traced() -> None:
         assert switch.out_idx(1, False) == [-1]
 
 
-def test_the_history_is_bounded() -> None:
-    switch = TraceSwitch()
-    traces = [Trace(np.zeros((0, 0, 6), np.int64), TABLE) for _ in range(HISTORY + 3)]
+def captured(switch: TraceSwitch, count: int) -> list[Trace]:
+    """What a traced kernel does when it is called so often."""
+    traces = [Trace(np.zeros((0, 0, 6), np.int64), TABLE) for _ in range(count)]
     for trace in traces:
         switch.captured(trace)
+    return traces
+
+
+def test_the_history_has_the_launches_that_stay() -> None:
+    switch = TraceSwitch()
+    traces = captured(switch, 20)
     assert switch.last is traces[-1]
-    assert switch.history == tuple(traces[3:])
+    assert switch.history == (traces[0], traces[-1])
+    assert switch.launches == 20
+
+
+def test_a_block_may_keep_others_and_counts_for_itself() -> None:
+    switch = TraceSwitch()
+    before = captured(switch, 2)
+    with switch.tracing(keep_launches=2):
+        inside = captured(switch, 3)
+    after = captured(switch, 2)
+    assert switch.history == (before[0], *inside[1:], after[1])
+    assert switch.since(2) == [*inside[1:], after[1]]
+
+
+def test_a_wrong_policy_changes_nothing() -> None:
+    switch = TraceSwitch()
+    with pytest.raises(ValueError, match="keep_launches='best': give 'first', 'last', 'slowest'"):
+        switch.enable(keep_launches="best")
+    assert not switch.enabled
+
+
+def test_clear_forgets_all_traces() -> None:
+    switch = TraceSwitch()
+    captured(switch, 3)
+    switch.clear()
+    assert (switch.last, switch.history, switch.launched()) == (None, (), [])
 
 
 def test_the_history_holds_no_more_device_memory_than_one_budget() -> None:
     switch = TraceSwitch()
-    switch.enable(budget=100)
+    switch.enable(budget=100, keep_launches="all")
     tensors = [DeviceTensor(60) for _ in range(3)]
     for tensor in tensors:
         switch.captured(Trace(tensor, TABLE))
@@ -124,4 +155,4 @@ def test_a_wrong_option_is_named(options: dict[str, Any], says: str) -> None:
 def test_ctas_may_be_given_in_several_ways(ctas: Any, ids: tuple[int, ...]) -> None:
     switch = TraceSwitch()
     switch.enable(ctas=ctas)
-    assert switch.options.ctas == ids
+    assert tuple(switch.options.ctas or ()) == ids

@@ -17,7 +17,7 @@ from traitlets import Type
 from traitlets.config import Config
 
 from tltrace_nb import trace
-from tltrace_nb.core.api import HISTORY
+from tltrace_nb.core.kept import Kept
 
 LANGUAGES = {"python", "sh", "text"}
 NOT_RUN = {
@@ -60,7 +60,7 @@ def reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A reader without a GPU, in an empty folder, whose ``tltrace`` is this checkout's."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(trace, "_history", type(trace._history)(maxlen=HISTORY))
+    monkeypatch.setattr(trace, "_kept", Kept())
     monkeypatch.setattr(trace, "_state", type(trace._state)(device="virtual"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("TLTRACE_CACHE_DIR", str(tmp_path / ".cache"))
@@ -106,10 +106,12 @@ def run_python(block: Block, shell: InteractiveShell, where: str) -> str:
 
 
 def run_shell(block: Block, where: str) -> str:
+    """What a terminal shows: both streams."""
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     ran = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.source], capture_output=True, text=True, timeout=SECONDS, check=False
+        ["bash", "-euo", "pipefail", "-c", block.source], **both, text=True, timeout=SECONDS, check=False
     )
-    assert ran.returncode == 0, f"{where} failed with {ran.returncode}:\n{ran.stdout}{ran.stderr}"
+    assert ran.returncode == 0, f"{where} failed with {ran.returncode}:\n{ran.stdout}"
     return ran.stdout
 
 

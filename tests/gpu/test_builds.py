@@ -97,8 +97,11 @@ def test_what_does_not_fit_is_counted(keep: str, kept: list[int]) -> None:
     assert "max_events=64" in repr(captured)
 
 
-def test_a_budget_is_checked_before_the_launch(ones: torch.Tensor) -> None:
-    with trace.tracing(budget=100), pytest.raises(CapacityError, match=r"scale.*over the budget.*ctas="):
+def test_a_budget_is_kept_and_checked_before_the_launch(ones: torch.Tensor) -> None:
+    with trace.tracing(budget=100):
+        scaled("big", 2.0)(ones)
+    assert trace.last.events["cta"].tolist() == [0]
+    with trace.tracing(budget=70), pytest.raises(CapacityError, match=r"scale.*over the budget"):
         scaled("big", 2.0)(ones)
 
 

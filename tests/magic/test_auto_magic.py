@@ -59,7 +59,7 @@ def _copy() -> Any:
 @pytest.fixture(autouse=True)
 def no_card(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "_has_cuda", lambda: False)
-    monkeypatch.setattr(trace, "_history", type(trace._history)(maxlen=16))
+    monkeypatch.setattr(trace, "_kept", type(trace._kept)())
     monkeypatch.setattr(trace, "_state", type(trace._state)())
 
 

@@ -18,10 +18,11 @@ from synthetic import Rec, build, span, table
 from traitlets.config import Config
 
 from tltrace_nb import Trace, trace
-from tltrace_nb.core.api import HISTORY
+from tltrace_nb.core.chosen import CtaRuns
+from tltrace_nb.core.kept import Kept
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.sites import Keep
-from tltrace_nb.magic import TraceMagics, cta_ids, parse, since
+from tltrace_nb.magic import TraceMagics, cta_ids, parse
 
 TABLE = table(*span(0, "copy"))
 UNMARKED = table()
@@ -44,7 +45,7 @@ def kernel(payload: int = 0) -> int:
 @pytest.fixture(autouse=True)
 def history(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each test starts with an empty history and the switch off, in a folder of its own."""
-    monkeypatch.setattr(trace, "_history", type(trace._history)(maxlen=HISTORY))
+    monkeypatch.setattr(trace, "_kept", Kept())
     monkeypatch.setattr(trace, "_state", type(trace._state)())
     monkeypatch.chdir(tmp_path)
 
@@ -231,7 +232,7 @@ def test_a_real_kernel_reports_each_error_once_and_stops(monkeypatch: pytest.Mon
 
 def test_the_switch_is_on_inside_and_as_before_after(shell: InteractiveShell) -> None:
     Ran(shell, "%%tltrace --no-show --max-events 9 --keep last --ctas 0,5\nseen = trace.enabled, trace.options")
-    assert shell.user_ns["seen"] == (True, TraceOptions(9, Keep.LAST, (0, 5)))
+    assert shell.user_ns["seen"] == (True, TraceOptions(9, Keep.LAST, CtaRuns.of([0, 5])))
     assert not trace.enabled
     assert trace.options == TraceOptions()
 
@@ -247,7 +248,7 @@ def test_the_switch_is_restored_whatever_the_cell_does(shell: InteractiveShell, 
 def test_options_of_a_switch_that_is_on_hold_in_the_cell(shell: InteractiveShell) -> None:
     trace.enable(ctas=2, max_events=8)
     Ran(shell, "%%tltrace --no-show --max-events 9\nseen = trace.options")
-    assert shell.user_ns["seen"] == TraceOptions(9, Keep.FIRST, (0, 1))
+    assert shell.user_ns["seen"] == TraceOptions(9, Keep.FIRST, CtaRuns.of(range(2)))
 
 
 def test_options_of_a_switch_that_is_off_do_not_leak_in(shell: InteractiveShell) -> None:
@@ -267,7 +268,7 @@ def test_one_trace_is_assigned_alone(shell: InteractiveShell) -> None:
 
 def test_several_are_assigned_as_a_list_and_the_last_is_shown(shell: InteractiveShell) -> None:
     capture()
-    ran = Ran(shell, "%%tltrace -o found\nfor n in range(3): kernel(n)")
+    ran = Ran(shell, "%%tltrace --keep-launches all -o found\nfor n in range(3): kernel(n)")
     assert [int(each.events.payload[0]) for each in shell.user_ns["found"]] == [0, 1, 2]
     assert ran.out == (
         "[tltrace] captured 3 traces, the last one is shown; all are in found and in trace.history[-3:]\n"
@@ -275,29 +276,30 @@ def test_several_are_assigned_as_a_list_and_the_last_is_shown(shell: Interactive
     assert len(ran.timelines) == 1
 
 
-@pytest.mark.parametrize("earlier", [0, 1, HISTORY])
-def test_a_cell_that_overflows_the_history_keeps_its_own_latest(shell: InteractiveShell, earlier: int) -> None:
+@pytest.mark.parametrize("earlier", [0, 1, 20])
+@pytest.mark.parametrize(
+    ("options", "stay"),
+    [("", [0, 19]), ("--keep-launches last", [19]), ("--keep-launches 4", [16, 17, 18, 19])],
+)
+def test_of_many_launches_in_a_cell_those_of_the_policy_stay(
+    shell: InteractiveShell, earlier: int, options: str, stay: list[int]
+) -> None:
     for _ in range(earlier):
         capture(99)
-    ran = Ran(shell, f"%%tltrace --no-show -o found\nfor n in range({HISTORY + 4}): kernel(n)")
-    assert [int(each.events.payload[0]) for each in shell.user_ns["found"]] == list(range(4, HISTORY + 4))
-    assert f"the latest {HISTORY} traces (trace.history keeps no more)" in ran.out
+    ran = Ran(shell, f"%%tltrace {options} -o found\nfor n in range(20): kernel(n)")
+    found = shell.user_ns["found"]
+    assert [int(each.events.payload[0]) for each in (found if isinstance(found, list) else [found])] == stay
+    some = "that of 1 stays" if len(stay) == 1 else f"those of {len(stay)} stay"
+    assert ran.out.startswith(
+        f"[tltrace] captured 20 launches, {some} (--keep-launches chooses), the last one is shown"
+    )
+    assert len(ran.timelines) == 1
 
 
-def test_since_knows_only_what_is_newer() -> None:
-    assert since(()) == []
-    none, first = trace.history, capture(1)
-    one, second = trace.history, capture(2)
-    assert since(none) == [first, second]
-    assert since(one) == [second]
-    assert since(trace.history) == []
-
-
-def test_since_counts_a_trace_that_is_captured_again() -> None:
-    made = capture()
-    before = trace.history
-    trace.captured(made)
-    assert since(before) == [made]
+def test_a_cell_keeps_what_the_switch_keeps_where_it_is_on(shell: InteractiveShell) -> None:
+    trace.enable(keep_launches="all")
+    Ran(shell, "%%tltrace -o found\nfor n in range(5): kernel(n)")
+    assert len(shell.user_ns["found"]) == 5
 
 
 @pytest.mark.parametrize("head", ["", "%%tltrace\n"])
@@ -410,7 +412,12 @@ def test_help_explains_with_examples(shell: InteractiveShell) -> None:
 
 def test_options_end_where_the_code_begins() -> None:
     request = parse("-o a --ctas=0:4  --name 'g' f(x) - 1 --no-show")
-    assert (request.variable, request.stem, request.options.ctas, request.show) == ("a", "g", (0, 1, 2, 3), True)
+    assert (request.variable, request.stem, request.options.ctas, request.show) == (
+        "a",
+        "g",
+        CtaRuns.of(range(4)),
+        True,
+    )
     assert request.code == "f(x) - 1 --no-show"
     assert parse("-- -x").code == "-x"
 

@@ -91,7 +91,7 @@ def test_other_constructs_have_the_cuda_that_they_have_untraced(name: str, archi
 
 @pytest.fixture
 def virtual(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "_history", type(trace._history)(maxlen=16))
+    monkeypatch.setattr(trace, "_kept", type(trace._kept)())
     monkeypatch.setattr(trace, "_state", type(trace._state)(device="virtual"))
 
 

@@ -13,7 +13,6 @@ from kernels import BY_NAME
 from source_lines import line_of
 
 from tltrace_nb import trace
-from tltrace_nb.core.api import HISTORY
 from tltrace_nb.core.jit import VirtualTracedKernel
 from tltrace_nb.simulator.errors import MemoryAccessError, SimulationError, StepLimitError
 from tltrace_nb.simulator.run import compile_virtual
@@ -207,7 +206,7 @@ def test_trace_run_keeps_what_was_recorded_too() -> None:
     with pytest.raises(MemoryAccessError) as caught:
         trace.run(virtual, (A, 40), stem="cut")
     assert trace.last is caught.value.trace
-    before = len(trace.history)
+    before = trace.launches
     assert trace.run(virtual, (A, -1), stem="whole").shape == (64, 32)
     assert trace.last.events.payload.nunique() == 64
-    assert len(trace.history) == min(before + 1, HISTORY)
+    assert len(trace.since(before)) == 1

@@ -177,3 +177,22 @@ def test_a_still_picture_says_losses_and_simulation() -> None:
     text = static_svg(pipeline(losses=[{"lost": 1}], device="virtual", gpu="h200 model"))
     assert "lost 1 record of 1 writer" in text
     assert "virtual GPU (h200 model): simulated times, not measured" in text
+
+
+def test_a_page_of_too_many_events_has_whole_ctas_of_them_and_says_so(tmp_path: Path) -> None:
+    trace = make_trace([span("a", 10 * n, 10 * n + 5, cta=cta) for cta in range(20) for n in range(10)])
+    page = write_html(trace, tmp_path / "t.html", most=65).read_text(encoding="utf-8")
+    assert "60 of 200 events: those of 6 of 20 CTAs, the first, the last and some between" in page
+    assert sorted({event.cta for event in read(carried(page))}) == [0, 1, 6, 14, 18, 19]
+    assert "<dt>ranges</dt><dd>60</dd>" in page
+
+
+def test_a_page_of_one_long_cta_has_its_earliest_events(tmp_path: Path) -> None:
+    trace = make_trace([span("a", 10 * n, 10 * n + 5) for n in range(100)])
+    page = write_html(trace, tmp_path / "t.html", most=30).read_text(encoding="utf-8")
+    assert "30 of 100 events: the earliest of CTA 0" in page
+
+
+def test_a_page_may_have_all_events(tmp_path: Path) -> None:
+    trace = make_trace([span("a", 10 * n, 10 * n + 5) for n in range(100)])
+    assert "of 100 events" not in write_html(trace, tmp_path / "t.html", most=None).read_text(encoding="utf-8")

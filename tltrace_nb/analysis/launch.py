@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tltrace_nb.core import summary
+from tltrace_nb.core.chosen import CtaRuns
 from tltrace_nb.simulator.machine import PRESETS, Footprint, Gpu, Occupancy, occupancy, preset
 
 if TYPE_CHECKING:
@@ -92,9 +93,10 @@ def caveats(trace: Trace) -> list[str]:
     notes = list(summary.losses(trace.losses))
     if cut := int(trace.events["truncated"].sum()):
         notes.append(f"{summary.count(cut, 'range')} never ended: left out, where an end is needed")
-    if trace.table.ctas is not None:
+    if not trace.whole:
+        how = " (ctas=)" if isinstance(trace.table.ctas, CtaRuns) else ""
         notes.append(
-            f"only {summary.count(len(trace.table.ctas), 'CTA')} of the launch recorded (ctas=): what the others did, "
+            f"only {summary.count(len(trace.slots), 'CTA')} of the launch recorded{how}: what the others did, "
             "and with whom they shared an SM, is not known"
         )
     return notes

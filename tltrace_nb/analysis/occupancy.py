@@ -41,9 +41,7 @@ def occupancy(
     notes += caveats(trace)
     ctas, lacking = placed(trace)
     notes += lacking
-    parts = [
-        _launch(ctas[ctas["kernel"] == each.kernel], each, model, every_sm=trace.table.ctas is None) for each in facts
-    ]
+    parts = [_launch(ctas[ctas["kernel"] == each.kernel], each, model, every_sm=trace.whole) for each in facts]
     whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns.OCCUPANCY))
     whole["kernel"] = pd.Categorical(whole["kernel"], [each.kernel for each in facts])
     return table("occupancy", columns.OCCUPANCY, whole, notes)

@@ -6,7 +6,7 @@ In: marks in a kernel, a switch, a compiled kernel. Out: traces. Four groups of 
 - mark, inside a kernel: ``group``, ``range``, ``range_start``, ``range_end``, ``record``, ``dag``;
 - mark, from outside: ``auto``;
 - build: ``jit``, or ``out_idx`` with ``finalize`` (``lower``, ``strip``) in a plain ``@tilelang.jit`` builder;
-- look: ``run``, ``decode``, ``show``, ``last``, ``history``, ``dump``, ``export_html``.
+- look: ``run``, ``decode``, ``show``, ``last``, ``history``, ``since``, ``clear``, ``dump``, ``export_html``.
 
 Markers are always emitted; a build either lowers or strips them. TileLang is imported by the first call that needs it.
 """
@@ -14,7 +14,7 @@ Markers are always emitted; a build either lowers or strips them. TileLang is im
 from __future__ import annotations
 
 import contextlib
-from collections import deque
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tltrace_nb.core.auto.options import LIGHT, Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO, check_device, model_of
 from tltrace_nb.core.errors import NotTracedError
+from tltrace_nb.core.kept import Kept, Launch, Launched, LaunchesToKeep, Policy, Section, launch_of
 from tltrace_nb.core.launch import TracedLaunch
 from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
 
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
     from tltrace_nb.distributed import Gathered
 
-HISTORY = 16
-"""Traces that ``trace.history`` keeps."""
-
 
 @dataclass(frozen=True, slots=True)
 class _State:
@@ -45,6 +43,7 @@ class _State:
     output: str = "debug"
     device: str = AUTO
     options: TraceOptions = field(default_factory=TraceOptions)
+    section: Section = field(default_factory=Section)
 
 
 class TraceSwitch:
@@ -52,8 +51,11 @@ class TraceSwitch:
 
     def __init__(self) -> None:
         self._state = _State()
-        self._history: deque[TracedLaunch] = deque(maxlen=HISTORY)
+        self._kept = Kept()
+        self._sections = itertools.count(1)
         self._said_virtual = False
+        self.say: Callable[[str], None] = _say
+        """How a line of ours is said beside a program's own output; default: ``[tltrace]`` in front, on stdout."""
 
     # ---- switch
 
@@ -73,6 +75,11 @@ class TraceSwitch:
         return self._state.options
 
     @property
+    def keep_launches(self) -> Policy:
+        """Which launches of a kernel and shape stay in ``history``."""
+        return self._state.section.policy
+
+    @property
     def device(self) -> str:
         """Where ``@trace.jit`` kernels that are built with tracing on run.
 
@@ -89,7 +96,7 @@ class TraceSwitch:
         """The GPU model that kernels built now are simulated on, ``None`` on a CUDA device; says so once."""
         model = model_of(self.device)
         if model is not None and self.device == AUTO and not self._said_virtual:
-            print(f"[tltrace] no CUDA device here: kernels are traced on the virtual GPU ({model} model)")
+            self.say(f"no CUDA device here: kernels are traced on the virtual GPU ({model} model)")
             self._said_virtual = True
         return model
 
@@ -103,20 +110,25 @@ class TraceSwitch:
         ctas: Ctas | None = None,
         budget: int = DEFAULT_BUDGET,
         auto: Auto = None,
+        keep_launches: LaunchesToKeep | None = None,
     ) -> None:
         """Trace the kernels that are built from now on.
 
         ``output``: folder for dumps. ``device``: where ``@trace.jit`` kernels run, as the attribute of that name.
         ``max_events``: records per writer, ``None`` for what the kernel's loops need.
-        ``keep``: which records survive when there are more. ``ctas``: trace the first n CTAs, a range, or these ids.
-        ``budget``: bytes that the slots may take. ``auto``: mark what the author has not, see ``auto``; ``True`` or
-        what its ``on`` takes.
+        ``keep``: which records survive when there are more. ``ctas``: of each launch trace at most the first n CTAs, a
+        range, or these ids. ``budget``: bytes that the slots may take; what the author leaves open, CTAs first, is cut
+        to them. ``auto``: mark what the author has not, see ``auto``; ``True`` or what its ``on`` takes.
+        ``keep_launches``: which launches of a kernel and shape stay in ``history``: ``"first"``, ``"last"``,
+        ``"slowest"`` (default: these three), ``"all"``, a number (the latest so many), ``"every 10"``, or several.
 
         >>> trace.enable()
-        >>> trace.enable("out/traces", ctas=8)
+        >>> trace.enable("out/traces", ctas=8, keep_launches="first, every 100")
         """
         where = self.device if device is None else check_device(device)
-        self._state = _State(True, output, where, TraceOptions.of(max_events, keep, ctas, budget, auto))
+        options = TraceOptions.of(max_events, keep, ctas, budget, auto)
+        policy = Policy.of(keep_launches)
+        self._state = _State(True, output, where, options, Section(next(self._sections), policy))
 
     def disable(self) -> None:
         """Strip the markers of the kernels that are built from now on."""
@@ -272,61 +284,74 @@ class TraceSwitch:
 
     @property
     def last(self) -> Trace | None:
-        """The trace captured last, if any."""
-        return self._history[-1].trace() if self._history else None
+        """The latest trace of ``history``, if any."""
+        return next(reversed(self.history), None)
 
     @property
     def history(self) -> tuple[Trace, ...]:
-        """The traces captured so far, oldest first, the latest ``HISTORY`` of them."""
-        return tuple(launch.trace() for launch in self._history)
+        """The traces of the launches that stay, in the order of the launches.
 
-    def captured(self, launch: TracedLaunch | Trace) -> None:
-        """Append a launch, or the trace of one, to the history; traced kernels call it.
-
-        The history holds no more device memory than the budget of one kernel: the oldest traces are copied to the host.
-        Those of a CUDA graph, which stay on the device, leave it, and while a graph is captured nothing is copied.
+        Per kernel and shape these are the first, the last and the slowest since ``enable`` or the beginning of a
+        ``tracing`` block or cell, or what ``keep_launches`` says. All together they take at most the budget of one
+        kernel on the device and ``kept.HOST_BUDGET`` in all: the oldest are copied to the host, and let go in the end.
         """
-        if not isinstance(launch, TracedLaunch):
-            launch = TracedLaunch.of(launch)
-        self._history.append(launch)
-        if launch.device_bytes * len(self._history) > self.options.budget:
-            self._relieve(capturing=launch.graph)
+        return tuple(self._kept.since())
 
-    def _relieve(self, capturing: bool) -> None:
-        """Bring the device memory of the history within the budget, the newest launch apart."""
-        held = sum(each.device_bytes for each in self._history)
-        for oldest in tuple(self._history)[:-1]:
-            if held <= self.options.budget:
-                break
-            if oldest.graph:
-                held -= oldest.device_bytes
-                self._history.remove(oldest)
-            elif not capturing:
-                held -= oldest.device_bytes
-                _ = oldest.trace().slots
+    @property
+    def launches(self) -> int:
+        """Launches that were traced so far, whether their traces stay or not."""
+        return self._kept.count
+
+    def since(self, launches: int) -> list[Trace]:
+        """The traces that stay of the launches after so many.
+
+        >>> before = trace.launches
+        >>> kernel(a, b)
+        >>> trace.since(before)
+        """
+        return self._kept.since(launches)
+
+    def launched(self, since: int = 0) -> list[Launched]:
+        """Per kernel and shape, of those launched after so many launches: how many, median time, what is kept, why."""
+        return self._kept.launched(since)
+
+    def clear(self) -> None:
+        """Forget all traces, and free their memory."""
+        self._kept.clear()
+
+    def captured(self, launch: Launch | Trace, *, pinned: bool = False) -> None:
+        """Take a launch, or the trace of one; traced kernels call it. It stays as ``keep_launches`` says, or
+        if it is ``pinned``.
+
+        This costs a few microseconds, waits for nothing, and copies nothing but what exceeds the budget.
+        """
+        state = self._state
+        self._kept.add(launch_of(launch), state.section, state.options.budget, pinned=pinned)
 
     def run(self, compiled: Any, inputs: tuple[Any, ...], *, stem: str, repeat: int = 1) -> Any:
         """Run a kernel and return its outputs alone: one tensor, or a tuple of several.
 
         A traced kernel leaves its trace in ``last`` and, while tracing is on, dumps it under ``stem``. ``repeat``: run
-        it so often; the traces are the last so many of ``history``, what ``compare`` takes, and the last is dumped.
-        Raises ``NotTracedError`` when tracing is on and the kernel was built without, and ``ValueError`` for a
-        ``repeat`` below 1 or above ``HISTORY``.
+        it so often; all their traces stay, as the last so many of ``history``, what ``compare`` takes, and the last is
+        dumped. Raises ``NotTracedError`` when tracing is on and the kernel was built without, and ``ValueError`` for a
+        ``repeat`` below 1.
         """
         from tltrace_nb.core.runs import run
 
-        if not 1 <= repeat <= HISTORY:
-            raise ValueError(f"repeat={repeat}: from 1 to {HISTORY}, as many traces as the history holds")
-        for _ in range(repeat - 1):
-            _, earlier = run(compiled, tuple(inputs), must_trace=self.enabled, started=self.captured)
-            if earlier is not None and earlier not in self._history:
-                self.captured(earlier)
-        outputs, launch = run(compiled, tuple(inputs), must_trace=self.enabled, started=self.captured)
-        if launch is not None:
-            if launch not in self._history:
-                self.captured(launch)
-            if self.enabled:
-                print(f"[tltrace] wrote timeline {self.dump(launch.trace(), compiled, stem=stem)}.html")
+        if repeat < 1:
+            raise ValueError(f"repeat={repeat}: at least 1")
+        taken: list[TracedLaunch] = []
+
+        def take(launch: TracedLaunch) -> None:
+            taken.append(launch)
+            self.captured(launch, pinned=repeat > 1)
+
+        for _ in range(repeat):
+            outputs, launch = run(compiled, tuple(inputs), must_trace=self.enabled, started=take)
+            if launch is not None and all(launch is not other for other in taken):
+                take(launch)
+        if launch is not None and self.enabled:
+            self.say(f"wrote timeline {self.dump(launch.trace(), compiled, stem=stem)}.html")
         return outputs
 
     def simulate(
@@ -376,9 +401,9 @@ class TraceSwitch:
 
         found = measure(kernel, tuple(inputs))
         shape = kernel.launches.shape(inputs)
-        for launch in self._history:
+        for launch in self._kept.launches():
             trace = launch.trace()
-            if trace.table == kernel.table and launch.shape == shape:
+            if trace.table == kernel.table and getattr(launch, "shape", None) == shape:
                 trace.meta = replace(trace.meta, slowdown=(found.slowdown, found.noise))
         return found
 
@@ -410,7 +435,7 @@ class TraceSwitch:
         """
         from tltrace_nb.core.runs import free_base
 
-        base = free_base(Path(self.output), stem)
+        base = free_base(Path(self.output), stem, ".html")
         self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
         if hasattr(events, "save"):
             events.save(f"{base}.tltrace")
@@ -440,6 +465,10 @@ class TraceSwitch:
 
     def _traced(self, traced: bool | None) -> bool:
         return self.enabled if traced is None else traced
+
+
+def _say(line: str) -> None:
+    print(f"[tltrace] {line}")
 
 
 trace = TraceSwitch()

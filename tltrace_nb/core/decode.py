@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tltrace_nb.core import columns
+from tltrace_nb.core.capacity import LEFT_OUT, left_out
 from tltrace_nb.core.cells import category, coded, compact, frame, masked, payload, same_types, spread
 from tltrace_nb.core.clock import Clocks, align
 from tltrace_nb.core.pairing import BEGIN, END, nest, pair_ends
@@ -55,7 +56,7 @@ def decode(
     Raises ``SlotsError`` (a ``ValueError``) when shapes and table do not fit or a grid is unknown. No content of the
     slots raises: what cannot be right is counted in ``losses``.
     """
-    blocks = place_blocks(slots, table, grids)
+    slots, blocks = place_blocks(slots, table, grids)
     writers = read_writers(slots, table)
     records = read_records(slots, table, blocks, writers)
     clocks = _clocks(blocks, writers, records, clock_ghz)
@@ -65,12 +66,17 @@ def decode(
     given = [records]
     del records
     events, unmatched = _events(given, table, blocks, writers, clocks)
+    losses = _losses(table, blocks, writers, recorded, corrupt, unmatched)
+    if grids is None:
+        grids = tuple((x or 1, y or 1, z or 1) for x, y, z in (launch.grid for launch in table.launches))
+    if missing := left_out(table, grids):
+        losses.attrs[LEFT_OUT] = missing
     return Frames(
         events=events.copy(deep=False),
         ctas=_ctas(table, blocks, writers, stay, clocks),
         flows=_flows(events, table),
         sites=_sites(table, counts),
-        losses=_losses(table, blocks, writers, recorded, corrupt, unmatched),
+        losses=losses,
         origin=events,
     )
 

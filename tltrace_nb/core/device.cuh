@@ -29,6 +29,26 @@ static __device__ __forceinline__ Element __tlt_load(const Element* base, int64_
 static __device__ __forceinline__ int __tlt_floordiv(int a, int b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 static __device__ __forceinline__ int __tlt_floormod(int a, int b) { return a - b * __tlt_floordiv(a, b); }
 
+// The row of a CTA where a launch of a grid known only now has room for `most`, -1 without one: core/chosen.py, Cut.
+static __device__ __forceinline__ int __tlt_cut(int cta, int total, int most, int unit, int sms) {
+  if (total <= most) return cta;
+  if (unit > most || total % unit) unit = 1;
+  int units = most / unit, all = total / unit, wave = (sms + unit - 1) / unit;
+  int least = (units + 2) / 3, full = 2 * units / 3;
+  int first = wave < full ? wave : full;
+  if (first < least) first = least;
+  int last = (units - first + 1) / 2, between = units - first - last, at = cta / unit;
+  if (at < first) return cta;
+  if (at >= all - last) return (units - all) * unit + cta;
+  int stride = (all - first - last) / (between > 1 ? between : 1), offset = at - first - stride / 2;
+  if (offset < 0 || offset % stride || offset / stride >= between) return -1;
+  return (first + offset / stride) * unit + cta % unit;
+}
+static __device__ __forceinline__ int __tlt_row(int cta, int most, int x, int y, int z, int sms) {
+  int unit = z > 1 ? gridDim.x * gridDim.y * z : y > 1 ? gridDim.x * y : x;
+  return __tlt_cut(cta, gridDim.x * gridDim.y * gridDim.z, most, unit, sms);
+}
+
 // The first record of a writer's slot; row and writer are -1 where nothing is recorded.
 static __device__ __forceinline__ unsigned __tlt_header(int row, int writer, int writers, int capacity) {
   return ((unsigned)row * writers + writer) * (unsigned)(__TLT_HEADER_RECORDS + capacity);

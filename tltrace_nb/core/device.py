@@ -30,6 +30,7 @@ from tvm import tirx
 from tvm.arith import Analyzer
 from tvm.ir import Op
 
+from tltrace_nb.core.chosen import Cut
 from tltrace_nb.core.ir import Expr, Stmt, ir_transform
 from tltrace_nb.core.reach import LaunchShape
 from tltrace_nb.core.sites import Keep, SiteTable
@@ -47,6 +48,7 @@ LEAVE = "__tlt_leave"
 RECORD = "__tlt_record"
 BLOCK = "__tlt_block_"
 """Begins the names of the functions that give the hardware's block index, one per axis."""
+ROW = "__tlt_row"
 
 
 def record_name(keep: Keep, beside: bool) -> str:
@@ -108,6 +110,12 @@ def boundary_call(name: str, cursor: Any, slots: Any, *, row: Expr, writer: Expr
     ring = tirx.IntImm("bool", int(table.keep is Keep.LAST))
     tag = [tirx.IntImm("uint32", table.tag)] if name == ENTER else []
     return _call(name, _address(cursor), _address(slots), row, writer, len(table.writers), table.capacity, ring, *tag)
+
+
+def cut_row(cta: Expr, cut: Cut, launch: int) -> Expr:
+    """The row of a CTA, -1 without one, in a launch of which only the device knows the grid."""
+    x_y_z = cut.clusters[launch]
+    return _value("int32", ROW, cta, *(tirx.IntImm("int32", n) for n in (cut.most[launch], *x_y_z, cut.sms)))
 
 
 def record_call(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 AUTO, CUDA, VIRTUAL = "auto", "cuda", "virtual"
 DEFAULT_MODEL = "h200"
+ASSUMED_SMS = 132
+"""SMs where no card is there to ask: those of an H100 or H200."""
 
 
 def check_device(device: str) -> str:
@@ -28,6 +30,15 @@ def model_of(device: str) -> str | None:
     if kind == CUDA or (kind == AUTO and _has_cuda()):
         return None
     return model or DEFAULT_MODEL
+
+
+def multiprocessors() -> int:
+    """SMs of the current CUDA device, ``ASSUMED_SMS`` where there is none."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return ASSUMED_SMS
+    return int(torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count)
 
 
 def _has_cuda() -> bool:

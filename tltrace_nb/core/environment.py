@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltrace_nb._version import __version__
+from tltrace_nb.core.capacity import cut_note
 from tltrace_nb.core.trace import TraceMeta
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def describe(
         command=" ".join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
         captured=when.isoformat(timespec="seconds"),
         grids=grids,
-        note=table.note,
+        note="; ".join(filter(None, (table.note, cut_note(table, grids)))),
     )
 
 

@@ -5,10 +5,14 @@ In: a :class:`LaunchPlan`, the same for all launches of one kernel and shape. Ou
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from tltrace_nb.core.slots import span_ns
+from tltrace_nb.core.stopwatch import Timing
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -85,7 +89,7 @@ class TracedLaunch:
     ``describe(launch)``, of which the trace is made. ``shape``: the values of its symbolic extents. ``slots``: the
     tensor that the kernel writes. ``device``: the card's index. ``seal``: of a launch that was captured into a CUDA
     graph, as ``DeviceSlots``; its slots are the graph's, and each replay fills them. ``started``: the time of the call,
-    in seconds since 1970.
+    in seconds since 1970. ``timing``: how long the card took, once it has come so far.
     """
 
     kernel: Any
@@ -95,6 +99,7 @@ class TracedLaunch:
     device: int | None = None
     seal: tuple[Any, int] | None = None
     started: float = field(default_factory=time.time)
+    timing: Timing | None = None
     _trace: Trace | None = None
 
     @classmethod
@@ -117,6 +122,15 @@ class TracedLaunch:
     def device_bytes(self) -> int:
         """Bytes of a card's memory that the launch holds; none once its trace has been looked at."""
         return self.plan.nbytes if self._trace is None else self._trace.device_bytes
+
+    def ns(self, wait: bool) -> float | None:
+        """How long it took; ``None`` while that is not known, NaN if it never will be. ``wait``: until it is."""
+        if self.timing is not None:
+            return self.timing.ns(wait)
+        if self.graph or self.slots is not None or self._trace is None:
+            return math.nan
+        span = span_ns(self._trace.slots)
+        return math.nan if span is None and wait else span
 
     def trace(self) -> Trace:
         """The launch's trace, always the same one. It waits for nothing: slots are fetched when the trace is read."""

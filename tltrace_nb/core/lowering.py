@@ -23,22 +23,34 @@ from tltrace_nb.core import device
 from tltrace_nb.core.anchors import attach
 from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.settle import settle
+from tltrace_nb.core.capacity import Wanted, room
+from tltrace_nb.core.chosen import CtaRuns, Cut
 from tltrace_nb.core.dead import dead_sites
-from tltrace_nb.core.errors import CapacityError, PayloadError, PlacementError
+from tltrace_nb.core.devices import multiprocessors
+from tltrace_nb.core.errors import PayloadError, PlacementError
 from tltrace_nb.core.holds import role_scopes
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, loads, op_name, rebuild, sequence, walk, with_block
 from tltrace_nb.core.names import IMPORT, imported_sources, refuse_names
 from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
-from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
+from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.payloads import check_moving_payloads, without_payload
 from tltrace_nb.core.placement import leaves_in, place, same_schedule, sites_in
 from tltrace_nb.core.reach import LaunchShape, launches
 from tltrace_nb.core.schedule import schedule
 from tltrace_nb.core.silence import Silence
-from tltrace_nb.core.sites import TABLE_ATTRIBUTE, EventKind, Keep, Launch, Site, SiteTable, table_rows
-from tltrace_nb.core.slots import slot_words, slots_bytes
+from tltrace_nb.core.sites import (
+    TABLE_ATTRIBUTE,
+    TABLE_VERSION,
+    EventKind,
+    Launch,
+    Site,
+    SiteTable,
+    launch_rows,
+    table_rows,
+)
+from tltrace_nb.core.slots import slot_words
 from tltrace_nb.core.swizzle import unknown_blocks
-from tltrace_nb.core.writers import LaunchPlan, Plan, RecordPlan, plan
+from tltrace_nb.core.writers import Plan, RecordPlan, plan
 
 _INT32 = "int32"
 PASS_CONFIGS = "tilelang_pass_configs"
@@ -79,12 +91,19 @@ class Lowering:
         return module
 
 
-def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[str, Any] | None = None) -> Lowering:
-    """Schedule a kernel dry and plan its recording.
+def prepare(
+    func: Any,
+    target: Any,
+    options: TraceOptions,
+    pass_configs: dict[str, Any] | None = None,
+    *,
+    sms: int | None = None,
+) -> Lowering:
+    """Schedule a kernel dry and plan its recording. ``sms``: those of the device, by default of the card that is there.
 
     Raises ``PlacementError`` where a marker cannot be kept in place, ``PayloadError`` where a payload cannot be read,
-    ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not
-    schedule.
+    ``CapacityError`` where the author's limits exceed the budget, and TileLang's own errors for a kernel that it does
+    not schedule.
     """
     refuse_names(func)
     bare = schedule(strip(func), target, pass_configs)
@@ -96,9 +115,8 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     note = settled.note or (_NOTHING_TO_MARK if options.auto is not None and not marked.sites else "")
     chosen = plan(shapes, marked)
     silence = Silence.of(marked, settled.result.placed_sites, chosen)
-    table = _table(
-        func, marked, shapes, chosen, options, "; ".join(filter(None, (note, silence.note))), silence.reasons
-    )
+    notes = "; ".join(filter(None, (note, silence.note)))
+    table = _table(func, marked, shapes, chosen, options, notes, silence.reasons, sms)
     slots = _slots_buffer(table)
     handle = tirx.Var(f"{device.SLOTS}_handle", "handle")
     with_slots = tirx.PrimFunc(
@@ -195,74 +213,45 @@ def _table(
     options: TraceOptions,
     note: str,
     reasons: tuple[tuple[int, str], ...],
+    sms: int | None,
 ) -> SiteTable:
-    capacity = max(_capacity(launch, options) for launch in chosen.launches)
-    if options.keep is Keep.LAST:
-        capacity = 1 << max(capacity - 1, 0).bit_length()
     grids = [_constant_grid(shape) for shape in shapes]
+    if options.ctas is None and len(shapes) > 1 and any(None in grid for grid in grids):
+        raise PlacementError(
+            f"kernel {marked.name}: several launches of which one has a dynamic grid; trace them one by one, or say "
+            "how many CTAs of each (ctas=64)"
+        )
+    wanted = [
+        Wanted(None if None in grid else math.prod(e or 0 for e in grid), shape.cluster, launch.bound)
+        for shape, grid, launch in zip(shapes, grids, chosen.launches, strict=True)
+    ]
+    fits = room(marked.name, wanted, len(chosen.writers), options, sms or multiprocessors())
     first_row, entries = 0, []
     for i, (shape, grid) in enumerate(zip(shapes, grids, strict=True)):
         name = f"{marked.name}_{i}" if len(shapes) > 1 else marked.name
         entries.append(Launch(name, grid, shape.block, first_row, shape.rasterisation))
-        if None in grid and len(shapes) > 1:
-            raise PlacementError(
-                f"kernel {marked.name}: several launches of which one has a dynamic grid; trace them one by one"
-            )
-        first_row += math.prod(extent or 0 for extent in grid)
-    ctas = options.ctas
-    if ctas is not None and len(shapes) > 1:
-        raise PlacementError(
-            f"kernel {marked.name}: ctas= chooses among the CTAs of one launch, this PrimFunc has {len(shapes)}"
-        )
-    if ctas is not None and None not in grids[0] and ctas[-1] >= first_row:
-        raise ValueError(f"kernel {marked.name}: ctas= names CTA {ctas[-1]}, but the grid has {first_row}")
-    table = SiteTable(
+        first_row += launch_rows(fits.ctas, i, grid) or 0
+    return SiteTable(
         kernel=marked.name,
         sites=marked.sites,
         writers=chosen.writers,
         flows=marked.flows,
         launches=tuple(entries),
-        capacity=capacity,
+        capacity=fits.capacity,
         keep=options.keep,
-        ctas=ctas,
+        ctas=fits.ctas,
         max_events=options.max_events,
         source=marked.sites[0].source.rpartition(":")[0] if marked.sites else "",
         source_hash=source_hash(strip(func)),
-        note="; ".join(filter(None, (note, unknown_blocks(entries)))),
+        note="; ".join(filter(None, (note, unknown_blocks(entries), fits.note))),
         reasons=reasons,
+        version=1 if fits.ctas is None else TABLE_VERSION,
     )
-    rows = table_rows(table)
-    if rows is not None:
-        check_budget(table, rows, options.budget)
-    return table
 
 
 def source_hash(func: Any) -> str:
     """A hash of a kernel as TileLang built it, from its text; give the PrimFunc without markers."""
     return hashlib.sha256(func.script(show_meta=True).encode()).hexdigest()[:16]
-
-
-def check_budget(table: SiteTable, rows: int, budget: int) -> None:
-    """Raise ``CapacityError`` when slots of so many rows exceed the budget in bytes."""
-    needed = slots_bytes(rows, len(table.writers), table.capacity)
-    if needed > budget:
-        fitting = budget * rows // needed
-        fewer = f"trace fewer CTAs (ctas={fitting}), " if fitting else ""
-        raise CapacityError(
-            f"kernel {table.kernel}: slots of {rows} CTAs x {len(table.writers)} writers x {table.capacity} events "
-            f"take {_size(needed)}, over the budget of {_size(budget)}; {fewer}trace fewer events (max_events=...) "
-            f"or raise the budget (budget={needed})"
-        )
-
-
-def _size(count: int) -> str:
-    return f"{count / MEBIBYTE:,.0f} MiB" if count >= MEBIBYTE else f"{count:,} bytes"
-
-
-def _capacity(launch: LaunchPlan, options: TraceOptions) -> int:
-    if launch.bound is None:
-        return options.max_events or DEFAULT_MAX_EVENTS
-    return min(launch.bound, options.max_events or launch.bound)
 
 
 def _constant_grid(shape: LaunchShape) -> tuple[int | None, int | None, int | None]:
@@ -288,7 +277,7 @@ class _Emitter:
         self._slots = placed.buffer_map[placed.params[-1]]
         shapes = launches(placed)
         planned = plan(shapes, self._marked).launches
-        self._launches = iter(zip(shapes, self._table.launches, planned, strict=True))
+        self._launches = enumerate(zip(shapes, self._table.launches, planned, strict=True))
 
     def func(self) -> Any:
         return self._placed.with_body(self._visit(self._placed.body))
@@ -299,12 +288,12 @@ class _Emitter:
         return rebuild(statement, self._visit)
 
     def _kernel(self, block: Stmt) -> Stmt:
-        shape, launch, planned = next(self._launches)
+        number, (shape, launch, planned) = next(self._launches)
         table = self._table
         cursor = device.cursor_buffer()
         thread = shape.thread_id()
         boundary = {
-            "row": _row(device.cta_id(shape), launch, table),
+            "row": _row(device.cta_id(shape), number, launch, table),
             "writer": _position(thread, tuple(w.thread for w in table.writers)),
             "table": table,
         }
@@ -354,11 +343,32 @@ class _Emitter:
         )
 
 
-def _row(cta: Expr, launch: Launch, table: SiteTable) -> Expr:
+def _row(cta: Expr, number: int, launch: Launch, table: SiteTable) -> Expr:
     """The CTA's row in the slots, -1 if it is not traced."""
     if table.ctas is None:
         return cta + launch.first_row if launch.first_row else cta
-    return _position(cta, table.ctas)
+    x, y, z = launch.grid
+    if x is not None and y is not None and z is not None:
+        return _row_in(cta, table.ctas.of_launch(number, (x, y, z)), launch.first_row)
+    if isinstance(table.ctas, Cut):
+        return device.cut_row(cta, table.ctas, number)
+    return _row_in(cta, table.ctas, launch.first_row)
+
+
+def _row_in(cta: Expr, chosen: CtaRuns, first_row: int) -> Expr:
+    """The same among these CTAs: a closed form per run."""
+    row: Expr = tirx.IntImm(_INT32, -1)
+    rows = first_row + chosen.rows
+    for run in reversed(chosen.runs):
+        rows -= run.rows
+        offset = cta - run.start
+        inside, place = tirx.all(cta >= run.start, cta <= run.last), offset
+        if run.stride > run.width and run.count > 1:
+            beside = tirx.floormod(offset, run.stride)
+            inside = tirx.all(inside, beside < run.width)
+            place = tirx.floordiv(offset, run.stride) * run.width + beside
+        row = tirx.Select(inside, place + rows, row)
+    return row
 
 
 def _position(value: Expr, members: tuple[int, ...]) -> Expr:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tltrace_nb.core.auto.options import Auto, AutoOptions
+from tltrace_nb.core.chosen import CtaRuns
 from tltrace_nb.core.sites import Keep
 
 MEBIBYTE = 1 << 20
@@ -26,13 +27,13 @@ class TraceOptions:
     """Options of a traced build.
 
     ``max_events``: records per writer, ``None`` for what the loops need; ``keep``: which ones survive when there are
-    more; ``ctas``: linear ids of the traced CTAs, ``None`` for all; ``budget``: bytes that the slots may take;
-    ``auto``: which operators get automatic markers, ``None`` for none.
+    more; ``ctas``: linear ids of the traced CTAs of each launch, ``None`` for all that have room; ``budget``: bytes
+    that the slots may take; ``auto``: which operators get automatic markers, ``None`` for none.
     """
 
     max_events: int | None = None
     keep: Keep = Keep.FIRST
-    ctas: tuple[int, ...] | None = None
+    ctas: CtaRuns | None = None
     budget: int = DEFAULT_BUDGET
     auto: AutoOptions | None = None
 
@@ -45,8 +46,8 @@ class TraceOptions:
         budget: int = DEFAULT_BUDGET,
         auto: Auto = None,
     ) -> TraceOptions:
-        """Options from plain values. ``ctas`` is a count (the first n), a range, a slice with an end, or ids; ``auto``
-        is what ``AutoOptions.of`` takes.
+        """Options from plain values. ``ctas`` is a count (at most the first n), a range, a slice with an end, or ids;
+        ``auto`` is what ``AutoOptions.of`` takes.
 
         Raises ``ValueError`` or ``TypeError`` for values that make no sense, naming the right ones.
         """
@@ -75,7 +76,7 @@ def _check_max_events(max_events: Any) -> None:
         raise ValueError(f"max_events={max_events!r}: give a number of records per writer, at least 1")
 
 
-def _cta_ids(ctas: Ctas) -> tuple[int, ...]:
+def _cta_ids(ctas: Ctas) -> CtaRuns:
     if isinstance(ctas, bool):
         raise TypeError("ctas=True/False: give a number of CTAs, a range or ids")
     if isinstance(ctas, int):
@@ -85,9 +86,9 @@ def _cta_ids(ctas: Ctas) -> tuple[int, ...]:
             raise ValueError(f"ctas={ctas}: a slice needs an end")
         ctas = range(*ctas.indices(ctas.stop))
     try:
-        ids = tuple(sorted({operator.index(each) for each in ctas}))
+        chosen = CtaRuns.of(ctas if isinstance(ctas, range | CtaRuns) else [operator.index(each) for each in ctas])
     except TypeError as error:
         raise TypeError(f"ctas={ctas!r}: give a number of CTAs, a range, a slice with an end, or ids") from error
-    if not ids or ids[0] < 0:
+    if not chosen.runs or chosen.runs[0].start < 0:
         raise ValueError(f"ctas={ctas!r}: give at least one CTA, ids count from 0")
-    return ids
+    return chosen

@@ -14,9 +14,11 @@ from typing import Any
 from tvm import tirx
 from tvm.arith import Analyzer
 
+from tltrace_nb.core.capacity import slots_rows
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, walk
 from tltrace_nb.core.launch import LaunchPlan, Shape
-from tltrace_nb.core.lowering import Lowering, check_budget
+from tltrace_nb.core.lowering import Lowering
+from tltrace_nb.core.sites import rows_at
 from tltrace_nb.core.slots import slots_bytes
 
 SHAPES = 1024
@@ -26,14 +28,13 @@ SHAPES = 1024
 class LaunchPlanner:
     """Plans the launches of one kernel: its shape read off the arguments, and the plan for that shape, made once."""
 
-    def __init__(self, lowering: Lowering, outputs: Sequence[int], budget: int) -> None:
+    def __init__(self, lowering: Lowering, outputs: Sequence[int]) -> None:
         self._lowering = lowering
-        self._budget = budget
         self._symbols = _symbols(lowering, frozenset(outputs))
         self._extents = _first_extents(self._symbols.values())
         self._always_launched = _always_launched(lowering.anchored)
         self.plan = functools.lru_cache(maxsize=SHAPES)(self._plan)
-        """The plan for a shape. Raises ``CapacityError`` when the slots exceed the budget."""
+        """The plan for a shape."""
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -56,10 +57,8 @@ class LaunchPlanner:
 
         grids = tuple((number(x), number(y), number(z)) for x, y, z in self._lowering.grids)
         table = self._lowering.table
-        ctas = sum(math.prod(grid) for grid in grids)
-        rows = ctas if table.ctas is None else len(table.ctas)
-        check_budget(table, rows, self._budget)
-        written = self._always_launched and (table.ctas is None or max(table.ctas) < ctas)
+        rows = slots_rows(table, grids)
+        written = self._always_launched and rows == rows_at(table, grids)
         threads = min((math.prod(launch.block) for launch in table.launches), default=0)
         written = written and all(writer.thread < threads for writer in table.writers)
         writers, words = (int(extent) for extent in self._lowering.slots.shape[1:])

@@ -65,13 +65,15 @@ _THREADS_PER = {
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """A kernel launch as the scheduled IR has it: index variables and extents, x, y, z; the author's block extents."""
+    """A kernel launch as the scheduled IR has it: index variables and extents, x, y, z; the author's block extents;
+    CTAs of a cluster."""
 
     block_vars: tuple[Any, ...]
     grid: tuple[Expr, ...]
     thread_vars: tuple[Any, ...]
     block: tuple[int, int, int]
     author_block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
     body: Stmt
     rasterisation: Rasterisation | None = None
 
@@ -214,12 +216,14 @@ def _launch(block: Stmt, above: tuple[Stmt, ...]) -> LaunchShape:
     hardware = tuple(int(extent) for _, extent in block_extents)
     author = tuple(int(e) for e in block.annotations.get("tl.launch_threads", hardware))
     x, y, z = (*author, 1, 1)[:3]
+    cx, cy, cz = (*(int(n) for n in block.annotations.get("cluster_dims", ())), 1, 1, 1)[:3]
     return LaunchShape(
         tuple(var for var, _ in grid),
         tuple(extent for _, extent in grid),
         tuple(var for var, _ in block_extents),
         (hardware[0], hardware[1], hardware[2]),
         (x, y, z),
+        (cx, cy, cz),
         block.body,
         rasterisation(block),
     )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tltrace_nb.core import slots as layout
 from tltrace_nb.core.errors import SlotsError
 from tltrace_nb.core.rasterised import block_indices
-from tltrace_nb.core.sites import Keep, SiteTable
+from tltrace_nb.core.sites import Keep, SiteTable, launch_rows
 
 Grids = tuple[tuple[int, int, int], ...]
 Int32s = npt.NDArray[np.int32]
@@ -81,8 +81,8 @@ class Records:
     stay: Int64s
 
 
-def place_blocks(slots: Int64s, table: SiteTable, grids: Grids | None = None) -> Blocks:
-    """Find each row's launch, CTA and block index.
+def place_blocks(slots: Int64s, table: SiteTable, grids: Grids | None = None) -> tuple[Int64s, Blocks]:
+    """Find each row's launch, CTA and block index; the rows are those of CTAs that the grids have.
 
     Raises ``SlotsError`` when the slots are not those of ``table``, or an extent of a grid is unknown.
     """
@@ -108,22 +108,39 @@ def place_blocks(slots: Int64s, table: SiteTable, grids: Grids | None = None) ->
             )
         extents[index] = np.array(grid, np.int64)
     sizes = extents.prod(axis=1)
-    first_rows = np.array([launch.first_row for launch in table.launches] or [0])
-    launch = np.searchsorted(first_rows, np.arange(rows), side="right") - 1
     first_cta = np.cumsum(sizes) - sizes
-    if table.ctas is None:
-        linear = np.arange(rows) - first_rows[launch]
-    elif len(table.ctas) == rows:
-        linear = np.array(table.ctas, np.int64)
-    else:
-        raise SlotsError(f"slots hold {rows} CTAs, the table of kernel {table.kernel!r} lists {len(table.ctas)}")
-    if writers and table.ctas is None and ((linear < 0) | (linear >= sizes[launch])).any():
-        raise SlotsError(f"slots hold CTAs up to {linear.max()}, beyond the grid {actual} of kernel {table.kernel!r}")
-    xyz = np.zeros((3, rows), np.int64)
+    launch, linear = _rows_of(table, extents[: len(actual)], rows)
+    if writers and len(linear) != rows:
+        raise SlotsError(
+            f"slots hold {rows} CTAs, the table of kernel {table.kernel!r} means {len(linear)} of the grid {actual}"
+        )
+    if (linear < 0).any():
+        slots, launch, linear = slots[linear >= 0], launch[linear >= 0], linear[linear >= 0]
+    xyz = np.zeros((3, len(linear)), np.int64)
     for index, each in enumerate(table.launches):
         mine = launch == index
         xyz[:, mine] = block_indices(linear[mine], extents[index], each.rasterisation)
-    return Blocks(launch.astype(np.int32), (first_cta[launch] + linear).astype(np.int32), xyz.astype(np.int32))
+    return slots, Blocks(launch.astype(np.int32), (first_cta[launch] + linear).astype(np.int32), xyz.astype(np.int32))
+
+
+def _rows_of(table: SiteTable, extents: Int64s, rows: int) -> tuple[Int64s, Int64s]:
+    """Launch and linear id of each row, -1 as id where its CTA is beyond the grid; no more than one above ``rows``."""
+    launches: list[Int64s] = [np.zeros(0, np.int64)]
+    linear: list[Int64s] = [np.zeros(0, np.int64)]
+    left = rows
+    for number, (x, y, z) in enumerate(extents.tolist()):
+        if table.ctas is None:
+            ids = np.arange(min(x * y * z, left))
+        else:
+            chosen = table.ctas.of_launch(number, (x, y, z))
+            count = launch_rows(table.ctas, number, table.launches[number].grid)
+            ids = np.full(min(chosen.rows if count is None else count, left + 1), -1)
+            if chosen.rows <= len(ids):
+                ids[: chosen.rows] = chosen.ids()
+        left -= len(ids)
+        launches.append(np.full(len(ids), number))
+        linear.append(ids)
+    return np.concatenate(launches), np.concatenate(linear)
 
 
 def read_writers(slots: Int64s, table: SiteTable) -> Writers:

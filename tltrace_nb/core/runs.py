@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.core.chosen import CtaRuns, Grid
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import NotTracedError, SlotsError
 from tltrace_nb.core.sites import table_rows
@@ -58,18 +59,39 @@ def decode(compiled: Any, slots: Any) -> Trace:
     device = slots.device.index if getattr(slots, "is_cuda", False) else None
     slots = slots.cpu().numpy() if hasattr(slots, "cpu") else slots
     _check_tag(slots, table)
-    grids = tuple((n.grid[0] or 1, n.grid[1] or 1, n.grid[2] or 1) for n in table.launches)
+    grids = tuple(_least_grid(table, launch.grid) for launch in table.launches)
     return Trace(slots, table, describe(table, grids, device=device))
 
 
-def free_base(folder: Path, stem: str) -> Path:
-    """``folder/stem`` without extension, or the first of ``stem_1``, ``stem_2`` ... that has no timeline yet."""
+def _least_grid(table: SiteTable, grid: tuple[int | None, int | None, int | None]) -> Grid:
+    """The grid, where the run alone knows it so large that it has the CTAs that the table names."""
+    extents = [extent or 1 for extent in grid]
+    if None in grid and isinstance(table.ctas, CtaRuns):
+        extents[grid.index(None)] = table.ctas.runs[-1].last + 1
+    x, y, z = extents
+    return x, y, z
+
+
+def free_base(folder: Path, stem: str, suffix: str) -> Path:
+    """``folder/stem`` without extension, or the first of ``stem_1``, ``stem_2`` ... that has no timeline yet.
+
+    The file of that ``suffix`` is there then, empty, so that no other process takes the name.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     base, number = folder / stem, 0
-    while Path(f"{base}.html").exists() or Path(f"{base}.tltrace").exists():
+    while Path(f"{base}.html").exists() or Path(f"{base}.tltrace").exists() or not _reserved(Path(f"{base}{suffix}")):
         number += 1
         base = folder / f"{stem}_{number}"
     return base
+
+
+def _reserved(path: Path) -> bool:
+    """Whether the file was made here and now."""
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def export_html(

@@ -17,10 +17,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tltrace_nb.core.chosen import Chosen, CtaRuns, Grid, chosen_from_json
+
 TABLE_ATTRIBUTE = "tltrace.table"
 """Name of the PrimFunc attribute that holds the site table as JSON."""
 
-TABLE_VERSION = 1
+TABLE_VERSION = 2
+"""The latest version of a table: its ``ctas`` are described. In version 1 they are a list of ids, or none."""
 
 ENTRY_POINT = "default"
 """Group of the markers that stand in no ``trace.group``; its lead is thread 0."""
@@ -120,10 +123,10 @@ class Launch:
 class SiteTable:
     """All that is needed to read the slots of one kernel.
 
-    ``capacity`` is in records per writer, the header not counted. ``ctas`` lists the linear ids of the traced CTAs in
-    row order, or is ``None`` when every CTA is traced. ``flows`` are the (source, destination) names of ``trace.dag``.
-    ``note`` says what of the kernel is not marked although it was asked for. ``reasons`` are the sites that cannot
-    record, or may be silent while others pass them, each with the reason.
+    ``capacity`` is in records per writer, the header not counted. ``ctas`` says which CTAs of each launch are traced,
+    in the order of their rows, or is ``None`` when every CTA is. ``flows`` are the (source, destination) names of
+    ``trace.dag``. ``note`` says what of the kernel is not marked although it was asked for. ``reasons`` are the sites
+    that cannot record, or may be silent while others pass them, each with the reason.
     """
 
     kernel: str
@@ -133,13 +136,13 @@ class SiteTable:
     launches: tuple[Launch, ...]
     capacity: int
     keep: Keep = Keep.FIRST
-    ctas: tuple[int, ...] | None = None
+    ctas: Chosen | None = None
     max_events: int | None = None
     source: str = ""
     source_hash: str = ""
     note: str = ""
     reasons: tuple[tuple[int, str], ...] = ()
-    version: int = TABLE_VERSION
+    version: int = 1
 
     @property
     def tag(self) -> int:
@@ -149,6 +152,11 @@ class SiteTable:
     def to_json(self) -> str:
         """The table as JSON text; ``from_json`` is its inverse."""
         fields = dataclasses.asdict(self)
+        if self.ctas is not None:
+            if isinstance(self.ctas, CtaRuns) and self.version == 1:
+                fields["ctas"] = list(self.ctas)
+            else:
+                fields["ctas"] = self.ctas.to_json()
         for name in ("note", "reasons"):  # tables of earlier versions have none, and the text decides the tag
             if not fields[name]:
                 del fields[name]
@@ -165,9 +173,9 @@ class SiteTable:
         """
         try:
             raw: dict[str, Any] = json.loads(text)
-            if raw["version"] != TABLE_VERSION:
+            if raw["version"] not in range(1, TABLE_VERSION + 1):
                 raise ValueError(
-                    f"site table version {raw['version']}, this library reads {TABLE_VERSION}: upgrade tltrace_nb"
+                    f"site table version {raw['version']}, this library reads up to {TABLE_VERSION}: upgrade tltrace_nb"
                 )
             return cls(
                 **{
@@ -181,10 +189,10 @@ class SiteTable:
                     "reasons": tuple((int(site), str(reason)) for site, reason in raw.get("reasons", ())),
                     "launches": tuple(map(_launch, raw["launches"])),
                     "keep": Keep(raw["keep"]),
-                    "ctas": None if raw["ctas"] is None else tuple(raw["ctas"]),
+                    "ctas": chosen_from_json(raw["ctas"]),
                 }
             )
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        except (LookupError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(f"not a site table of tltrace_nb: {error}") from error
 
 
@@ -197,9 +205,21 @@ def _launch(raw: dict[str, Any]) -> Launch:
 
 def table_rows(table: SiteTable) -> int | None:
     """Rows of the slots; ``None`` when they follow from a grid that is known only at run time."""
-    if table.ctas is not None:
-        return len(table.ctas)
-    extents = [extent for launch in table.launches for extent in launch.grid]
-    if None in extents:
-        return None
-    return sum(math.prod(extent or 0 for extent in launch.grid) for launch in table.launches)
+    rows = [launch_rows(table.ctas, number, launch.grid) for number, launch in enumerate(table.launches)]
+    return None if None in rows else sum(each or 0 for each in rows)
+
+
+def launch_rows(chosen: Chosen | None, number: int, grid: tuple[int | None, int | None, int | None]) -> int | None:
+    """Rows of one launch; ``None`` when they follow from a grid that is known only at run time."""
+    x, y, z = grid
+    if x is None or y is None or z is None:
+        return chosen.rows if isinstance(chosen, CtaRuns) else None
+    return x * y * z if chosen is None else chosen.of_launch(number, (x, y, z)).rows
+
+
+def rows_at(table: SiteTable, grids: tuple[Grid, ...]) -> int:
+    """Rows that launches of these grids fill."""
+    return sum(
+        math.prod(grid) if table.ctas is None else table.ctas.of_launch(number, grid).rows
+        for number, grid in enumerate(grids)
+    )

@@ -80,3 +80,12 @@ def forget_unfinished(slots: npt.NDArray[np.int64]) -> None:
     opened = (slots[..., 0] >> 32) == STATE_OPEN
     if opened.any():
         slots[opened, head:] = 0
+
+
+def span_ns(slots: npt.NDArray[np.int64]) -> float | None:
+    """From the first entry to the last exit of all writers, in ns; ``None`` where none has left yet."""
+    head = headers(slots)
+    done = head["state"] == STATE_DONE
+    if not done.any():
+        return None
+    return float(head["exit_ns"][done].max() - head["entry_ns"][done].min())

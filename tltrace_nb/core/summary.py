@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from tltrace_nb.core.capacity import LEFT_OUT
 from tltrace_nb.core.words import clean
 
 if TYPE_CHECKING:
@@ -62,10 +63,13 @@ def _span(ctas: pd.DataFrame) -> str:
 
 def losses(frame: pd.DataFrame) -> list[str]:
     """What rows of ``Trace.losses`` say, a phrase per kind of loss; none where nothing was lost."""
-    if frame.empty:
-        return []
-    lost, entered = frame["lost"], frame["entered"].astype(bool)
     phrases = []
+    if missing := frame.attrs.get(LEFT_OUT):
+        left, total, budget = missing
+        phrases.append(f"CTAs left out: {left:,} of {total:,} (budget={budget} holds all, ctas= chooses)")
+    if frame.empty:
+        return phrases
+    lost, entered = frame["lost"], frame["entered"].astype(bool)
     if lost.sum():
         phrases.append(
             f"lost {count(int(lost.sum()), 'record')} of {count(int((lost > 0).sum()), 'writer')}: "

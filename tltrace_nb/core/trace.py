@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.rows import Instant, Slice, rows
-from tltrace_nb.core.sites import SiteTable
+from tltrace_nb.core.sites import SiteTable, rows_at
 from tltrace_nb.core.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
+PAGE_EVENTS = 500_000
+"""Default of the most events in a page: it is some 1 MB, and shows its first picture within half a second."""
 LIMIT = 2000
 """Default of the most events that a figure draws one by one: about 5 s to the first paint."""
 
@@ -115,6 +117,20 @@ class Trace:
     def device_bytes(self) -> int:
         """Bytes of device memory that the trace holds until it is first looked at."""
         return int(self._source.nbytes) if getattr(self._source, "is_cuda", False) else 0  # type: ignore[union-attr]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the slots, wherever they lie; 0 for those that a function fetches, while it has not."""
+        slots: Any = self.__dict__.get("slots", self._source)
+        return int(getattr(slots, "nbytes", 0))
+
+    @property
+    def whole(self) -> bool:
+        """Whether every CTA was to record: neither did the author choose some, nor had some no room."""
+        if self.table.ctas is None:
+            return True
+        grids = self.meta.grids
+        return grids is not None and rows_at(self.table, grids) == sum(x * y * z for x, y, z in grids)
 
     @cached_property
     def _frames(self) -> Frames:
@@ -278,17 +294,21 @@ class Trace:
         limit: int = LIMIT,
         time: Time = "auto",
         height: int | None = None,
+        most: int | None = PAGE_EVENTS,
     ) -> Path:
         """Write the timeline as one HTML file that needs no network, over what is there, and return its path.
 
-        ``title``: heads the page (default: the kernel's name). The other options and the errors are those of
-        ``figure``, and ``OSError`` where the file cannot be written. Without Plotly there is a still picture.
+        ``title``: heads the page (default: the kernel's name). ``most``: events in the page; of more it has whole CTAs
+        from the beginning, the end and between, and says so (``None``: all). The other options and the errors are those
+        of ``figure``, and ``OSError`` where the file cannot be written. Without Plotly there is a still picture.
 
         >>> trace.to_html("gemm.html", ctas=8)
         """
         from tltrace_nb.widget.html import write_html
 
-        return write_html(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height)
+        return write_html(
+            self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height, most=most
+        )
 
     def to_svg(
         self,

@@ -27,6 +27,7 @@ from tltrace_nb.core.planning import LaunchPlanner
 from tltrace_nb.core.resources import resources
 from tltrace_nb.core.schedule import resolve_target
 from tltrace_nb.core.sites import SiteTable
+from tltrace_nb.core.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -62,9 +63,10 @@ class TracedKernel(RecordingKernel):
         self.lowering = lowering
         self.options = options
         self.captured = captured
-        self.launches = LaunchPlanner(lowering, outputs, options.budget)
+        self.launches = LaunchPlanner(lowering, outputs)
         self.dynamic_shared = dynamic_shared or {}
         self.plan_note = plan_note
+        self._watches: dict[int, Stopwatch] = {}
 
     def __repr__(self) -> str:
         return f"<kernel {self.table.kernel}, which records: call it with its inputs>"
@@ -164,11 +166,19 @@ class TracedKernel(RecordingKernel):
         stream = options.get("stream", _CURRENT_STREAM)
         if stream == _CURRENT_STREAM:
             launch = self.prepare(inputs)
+            if not launch.graph and launch.device == torch.cuda.current_device():
+                timing = self._watch(launch.device).start()
+                outputs = self.kernel(*inputs, launch.slots, **options)
+                launch.timing = timing.stop()
+                return outputs, launch
         else:  # the memory must be that stream's, so that nothing else is given it before the kernel is done
             external: Any = torch.cuda.ExternalStream
             with torch.cuda.stream(external(stream)):
                 launch = self.prepare(inputs)
         return self.kernel(*inputs, launch.slots, **options), launch
+
+    def _watch(self, device: int) -> Stopwatch:
+        return self._watches.setdefault(device, Stopwatch())
 
     def _run_untraced(self, inputs: tuple[Any, ...], options: Mapping[str, Any], failure: Exception) -> Any:
         """The outputs of the untraced kernel, or its own error for these arguments."""
@@ -206,7 +216,7 @@ class VirtualTracedKernel(RecordingKernel):
         super().__init__(source, [i % count for i in out_idx or ()])
         self._out_idx: list[int] = [] if out_idx is None else out_idx
         self.virtual = virtual
-        self.launches = LaunchPlanner(virtual.lowering, self._outputs, virtual.options.budget)
+        self.launches = LaunchPlanner(virtual.lowering, self._outputs)
         self.captured = captured
         self.pass_configs = pass_configs
         self.compile_flags = [compile_flags] if isinstance(compile_flags, str) else compile_flags

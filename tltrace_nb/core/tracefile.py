@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import math
 import os
@@ -27,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tltrace_nb.core import slots as layout
+from tltrace_nb.core.chosen import Chosen, Cut
 from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.files import replacing
 from tltrace_nb.core.sites import SiteTable
@@ -170,7 +172,7 @@ def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
 
 def _check(table: SiteTable) -> None:
     """Refuse a table whose values are not of the types that its classes state."""
-    numbers: list[object] = [table.capacity, *(table.ctas or ())]
+    numbers: list[object] = [table.capacity, *_chosen(table.ctas)]
     words: list[object] = [
         table.kernel,
         table.source,
@@ -193,8 +195,30 @@ def _check(table: SiteTable) -> None:
     small = all(isinstance(number, int) and -1 <= number < 1 << 31 for number in numbers)
     dense = [site.id for site in table.sites] == list(range(len(table.sites)))
     shaped = all(len(launch.grid) == len(launch.block) == 3 for launch in table.launches)
-    if not (small and dense and shaped and table.capacity >= 0 and all(isinstance(word, str) for word in words)):
+    fits = table.capacity >= 0 and _in_order(table.ctas, len(table.launches))
+    if not (small and dense and shaped and fits and all(isinstance(word, str) for word in words)):
         raise TraceFileError(f"the site table in {META} is damaged; save the trace again")
+
+
+def _chosen(ctas: Chosen | None) -> list[object]:
+    """The numbers of a choice of CTAs."""
+    if isinstance(ctas, Cut):
+        return [*ctas.most, ctas.sms, *(extent for cluster in ctas.clusters for extent in cluster)]
+    runs = () if ctas is None else ctas.runs
+    return [number for run in runs for number in (run.start, run.stride, run.count, run.width, run.last)]
+
+
+def _in_order(ctas: Chosen | None, launches: int) -> bool:
+    """Whether a choice of CTAs, whose numbers are such, can be one."""
+    if isinstance(ctas, Cut):
+        extents = [extent for cluster in ctas.clusters for extent in cluster]
+        return len(ctas.most) == len(ctas.clusters) == launches and min([1, *ctas.most, *extents]) == 1
+    runs = () if ctas is None else ctas.runs
+    apart = all(one.last < other.start for one, other in itertools.pairwise(runs))
+    return apart and all(
+        run.start >= 0 and min(run.count, run.width) > 0 and run.stride >= (run.width if run.count > 1 else 1)
+        for run in runs
+    )
 
 
 def _meta(raw: Any) -> TraceMeta:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
+from tltrace_nb.core.device import ROW
 from tltrace_nb.core.ir import Expr
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.intrinsics import (
@@ -275,6 +276,8 @@ class Expressions:
         if name in (FLOOR_DIVISION, FLOOR_REMAINDER):
             a, b = (self(x, place) for x in e.args[1:])
             return f"({a} {'//' if name == FLOOR_DIVISION else '%'} {b})"
+        if name == ROW:
+            return f"c.recorder.row({self(e.args[1], place)})"
         if name == LOAD:
             buffer = self._w.parameter(e.args[1].args[1], e)
             self._w.count_access(buffer, "load", [e.args[2]])

@@ -53,12 +53,19 @@ class Pen:
 
 
 class Recorder:
-    """The slots of one run, ``int64[rows, writers, words]``."""
+    """The slots of one run, ``int64[rows, writers, words]``. ``chosen``: the traced CTAs of the launch, ascending."""
 
     def __init__(self, slots: npt.NDArray[np.int64], tag: int):
         self.slots = slots
+        self.chosen: npt.NDArray[np.int64] | None = None
         self._tag = tag
         self._open: dict[tuple[int, int], Pen] = {}
+
+    def row(self, cta: int) -> int:
+        """What ``__tlt_row`` gives on a card: the row of a CTA, -1 where it is not traced."""
+        assert self.chosen is not None
+        row = int(np.searchsorted(self.chosen, cta))
+        return row if row < len(self.chosen) and self.chosen[row] == cta else -1
 
     def enter(self, c: Clocked, row: Any, writer: Any, capacity: int, ring: bool) -> None:
         """Start the records of the strand's writers."""

@@ -16,10 +16,11 @@ import numpy as np
 import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
+from tltrace_nb.core.capacity import slots_rows
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.ir import ROOT_BLOCK, source_of, walk
-from tltrace_nb.core.lowering import Lowering, check_budget, prepare
+from tltrace_nb.core.lowering import Lowering, prepare
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.reach import LaunchShape, launches
 from tltrace_nb.core.schedule import resolve_target, schedule
@@ -94,8 +95,7 @@ class VirtualKernel:
         for shape in self.shapes:
             x, y, z = (number(e, scalars) for e in shape.grid)
             grids.append((x, y, z))
-        rows = sum(x * y * z for x, y, z in grids) if table.ctas is None else len(table.ctas)
-        check_budget(table, rows, self.options.budget)
+        rows = slots_rows(table, tuple(grids))
         writers, words = (int(e) for e in self.lowering.slots.shape[1:])
         slots = np.zeros((rows, writers, words), np.int64)
         taken = (footprint(program, self.gpu, scalars) for program in self.programs)
@@ -116,8 +116,10 @@ class VirtualKernel:
 
         def launched(watch: Watch | None = None) -> None:
             nonlocal engine
-            engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
-            for program, grid, notes in zip(self.programs, grids, self.annotations, strict=True):
+            recorder = Recorder(slots, table.tag)
+            engine = Engine(self.gpu, recorder, progress, step_limit)
+            for i, (program, grid, notes) in enumerate(zip(self.programs, grids, self.annotations, strict=True)):
+                recorder.chosen = None if table.ctas is None else table.ctas.of_launch(i, grid).ids()
                 tracked = self.uninitialised != "zero"
                 layout = Layout(
                     self.name, program, arrays, bound.written, scalars, grid, notes, tracked, self.guarded, watch
@@ -218,7 +220,7 @@ def compile_virtual(
     options = TraceOptions() if options is None else options
     target = resolve_target({"kind": "cuda", "arch": model.architecture})
     with target, _naming(func, model):
-        lowering = prepare(func, target, options, pass_configs)
+        lowering = prepare(func, target, options, pass_configs, sms=model.sms)
         ready = lowering.instrument(schedule(lowering.anchored, target, pass_configs))
         layouts = spreads(ready, target)
     _refuse_undecided(ready, lowering)

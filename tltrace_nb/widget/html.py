@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from tltrace_nb.core.files import writing
 from tltrace_nb.core.summary import by_name, number
-from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.core.trace import LIMIT, PAGE_EVENTS
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING
 from tltrace_nb.widget.frames import Frames
-from tltrace_nb.widget.lanes import of_ctas, selected
+from tltrace_nb.widget.lanes import of_ctas, part, selected
 from tltrace_nb.widget.svg import static_svg
 from tltrace_nb.widget.text import badge
 from tltrace_nb.widget.wire import encode, unit
@@ -47,16 +47,18 @@ def write_html(
     limit: int = LIMIT,
     time: Time = "auto",
     height: int | None = None,
+    most: int | None = PAGE_EVENTS,
 ) -> Path:
     """Write the timeline of ``trace`` to ``path`` (overwritten if it exists) and return the path.
 
-    Arguments: ``title`` defaults to the kernel's name; the others are those of ``figure``. The facts, the table and the
-    timeline are about all of the selection, the still picture about as many events as ``limit`` says; durations in the
-    table are in cycles. Follows the reader's light or dark preference.
+    Arguments: ``title`` defaults to the kernel's name; ``most``: events in the page, of which the CTAs are then chosen
+    from the beginning, the end and between, as the page says (``None``: all); the others are those of ``figure``. The
+    facts, the table and the timeline are about all events of the page, the still picture about as many as ``limit``
+    says; durations in the table are in cycles. Follows the reader's light or dark preference.
 
     Raises ``ValueError`` as ``figure`` does, and ``OSError`` when the file cannot be written.
     """
-    shown = selected(trace, events, ctas)
+    shown, note = part(selected(trace, events, ctas), most)
     heading = escape(clean(title or trace.meta.kernel, 200))
     worn = badge(trace.meta)
     kind = "badge warns" if worn and worn.warns else "badge"
@@ -64,6 +66,7 @@ def write_html(
     page = Template(_resource("page.html")).substitute(
         title=heading,
         heading=heading + sign,
+        note=f'<p class="note">{escape(note)}</p>' if note else "",
         facts="".join(f"<div><dt>{key}</dt><dd>{escape(fact)}</dd></div>" for key, fact in facts(trace, shown).items()),
         table=table_html(shown, TABLE_ROWS),
         still=static_svg(trace, time=time, events=shown, limit=limit, title=""),

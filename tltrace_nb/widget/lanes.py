@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tltrace_nb.core.chosen import evenly
 from tltrace_nb.core.columns import EVENTS
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.words import clean
@@ -222,6 +223,28 @@ def check(limit: int, time: str) -> None:
         raise ValueError(f"time={time!r} is not one of {', '.join(map(repr, TIMES))}")
     if limit < 1:
         raise ValueError(f"limit={limit} events: must be at least 1")
+
+
+def part(events: pd.DataFrame, most: int | None) -> tuple[pd.DataFrame, str]:
+    """At most so many events and what was left out in words: those of whole CTAs at the beginning, the end and between.
+
+    Where one CTA alone has more, its earliest. ``most``: ``None`` for all.
+    """
+    if most is None or len(events) <= most:
+        return events, ""
+    sizes = events.groupby("cta").size()
+    count = len(sizes)
+    fitting = count * most // len(events)
+    chosen = sizes
+    while fitting and (chosen := sizes.iloc[list(evenly(count, fitting))]).sum() > most:
+        fitting -= max(fitting // 20, 1)
+    if not fitting:
+        own = events[events["cta"] == sizes.index[0]]
+        rest = own.loc[own["start"].nsmallest(most).index].sort_index()
+        return rest, f"{len(rest):,} of {len(events):,} events: the earliest of CTA {sizes.index[0]}"
+    rows = events[events["cta"].isin(chosen.index)]
+    where = "the first, the last and some between"
+    return rows, f"{len(rows):,} of {len(events):,} events: those of {fitting:,} of {count:,} CTAs, {where}"
 
 
 def choose(events: pd.DataFrame, limit: int) -> tuple[pd.DataFrame, str]:

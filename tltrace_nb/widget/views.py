@@ -92,7 +92,7 @@ def idle_sms(trace: Trace) -> list[int]:
     from tltrace_nb.analysis.launch import gpu_of
 
     gpu, used = gpu_of(trace.meta), trace.ctas["sm"]
-    if gpu is None or trace.table.ctas is not None or used.isna().any():
+    if gpu is None or not trace.whole or used.isna().any():
         return []
     return sorted(set(range(gpu.sms)) - set(used))
 

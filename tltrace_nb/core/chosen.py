@@ -1,0 +1,183 @@
+"""Which CTAs of a launch record, in few numbers: a closed form that kernels test, tables store and decoding expands.
+
+In: ids, or how many rows there are for how many CTAs. Out: :class:`CtaRuns`, ascending ids in rows of the slots, and
+:class:`Cut`, which picks them once the grid is known. Plain data and arithmetic: device code is made in ``lowering``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Grid = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """``count`` blocks of ``width`` consecutive ids, the first at ``start``, one every ``stride``."""
+
+    start: int
+    stride: int
+    count: int
+    width: int = 1
+
+    @property
+    def rows(self) -> int:
+        """How many ids there are."""
+        return self.count * self.width
+
+    @property
+    def last(self) -> int:
+        """The largest id."""
+        return self.start + (self.count - 1) * self.stride + self.width - 1
+
+    def ids(self) -> npt.NDArray[np.int64]:
+        """The ids, ascending."""
+        import numpy as np
+
+        starts = self.start + self.stride * np.arange(self.count, dtype=np.int64)
+        return (starts[:, None] + np.arange(self.width)).reshape(-1)
+
+    def below(self, total: int) -> tuple[Run, ...]:
+        """The same without the ids from ``total`` on."""
+        if self.last < total:
+            return (self,)
+        whole = max((total - self.start - self.width) // self.stride + 1, 0)
+        begun = self.start + whole * self.stride
+        found = [] if whole == 0 else [Run(self.start, self.stride, whole, self.width)]
+        if begun < total:
+            found.append(Run(begun, 1, min(total - begun, self.width)))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class CtaRuns:
+    """Ascending linear ids of CTAs as runs that do not overlap; the n-th id has the n-th row of its launch."""
+
+    runs: tuple[Run, ...]
+
+    @classmethod
+    def of(cls, ids: Iterable[int]) -> CtaRuns:
+        """From ids in any order, each once however often it is given."""
+        if isinstance(ids, CtaRuns):
+            return ids
+        if isinstance(ids, range):
+            if not ids:
+                return cls(())
+            forward = ids if ids.step > 0 else ids[::-1]
+            return cls((Run(forward[0], forward.step if len(forward) > 1 else 1, len(forward)),))
+        ordered = sorted(set(ids))
+        runs: list[Run] = []
+        at = 0
+        while at < len(ordered):
+            end = at + 1
+            stride = ordered[end] - ordered[at] if end < len(ordered) else 1
+            while end < len(ordered) and ordered[end] - ordered[end - 1] == stride:
+                end += 1
+            runs.append(Run(ordered[at], stride, end - at))
+            at = end
+        return cls(tuple(runs))
+
+    @property
+    def rows(self) -> int:
+        """How many ids there are."""
+        return sum(run.rows for run in self.runs)
+
+    def ids(self) -> npt.NDArray[np.int64]:
+        """The ids, ascending."""
+        import numpy as np
+
+        return np.concatenate([np.zeros(0, np.int64), *(run.ids() for run in self.runs)])
+
+    def below(self, total: int) -> CtaRuns:
+        """The same without the ids from ``total`` on."""
+        return CtaRuns(tuple(part for run in self.runs for part in run.below(total)))
+
+    def of_launch(self, number: int, grid: Grid) -> CtaRuns:  # noqa: ARG002 (as Cut has it)
+        """Those that a launch of this grid has."""
+        return self.below(math.prod(grid))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ids().tolist())
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists; ``chosen_from_json`` is the inverse."""
+        return {"runs": [[run.start, run.stride, run.count, run.width] for run in self.runs]}
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is taken where not all CTAs have room: whole clusters from the beginning, the end and between, evenly.
+
+    ``most``: rows of each launch at most. ``clusters``: CTAs of a cluster along x, y, z in each launch. ``sms``: CTAs
+    are dispatched by id, so that the first of them go to one SM each; where two thirds of the rows hold so many, they
+    are all taken.
+    """
+
+    most: tuple[int, ...]
+    clusters: tuple[Grid, ...]
+    sms: int
+
+    def of_launch(self, number: int, grid: Grid) -> CtaRuns:
+        """Those that a launch of this grid traces. ``__tlt_row`` of the device helper is the same arithmetic."""
+        total, most = math.prod(grid), self.most[number]
+        if total <= most:
+            return CtaRuns.of(range(total))
+        unit = _unit(grid, self.clusters[number])
+        if unit > most or total % unit:
+            unit = 1
+        units, of_all, wave = most // unit, total // unit, -(-self.sms // unit)
+        first = max((units + 2) // 3, min(wave, 2 * units // 3))
+        last = (units - first + 1) // 2
+        between = units - first - last
+        stride = (of_all - first - last) // max(between, 1)
+        start = first + stride // 2
+        parts = (
+            Run(0, 1, first * unit),
+            Run(start * unit, stride * unit, between, unit),
+            Run((of_all - last) * unit, 1, last * unit),
+        )
+        return CtaRuns(tuple(part for part in parts if part.rows))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists; ``chosen_from_json`` is the inverse."""
+        return {"most": list(self.most), "clusters": [list(cluster) for cluster in self.clusters], "sms": self.sms}
+
+
+Chosen = CtaRuns | Cut
+
+
+def evenly(total: int, most: int) -> CtaRuns:
+    """At most so many of the numbers below ``total``: a third from the beginning, one from the end, one between."""
+    return Cut((most,), ((1, 1, 1),), 0).of_launch(0, (total, 1, 1))
+
+
+def _unit(grid: Grid, cluster: Grid) -> int:
+    """So many CTAs that follow each other are whole clusters."""
+    if cluster[2] > 1:
+        return grid[0] * grid[1] * cluster[2]
+    return grid[0] * cluster[1] if cluster[1] > 1 else cluster[0]
+
+
+def chosen_from_json(raw: Any) -> Chosen | None:
+    """What ``to_json`` made, or the list of ids that earlier versions wrote.
+
+    Raises ``LookupError``, ``TypeError`` or ``ValueError`` for anything else.
+    """
+    if raw is None:
+        return None
+    if isinstance(raw, list):
+        return CtaRuns.of(raw)
+    if "runs" in raw:
+        return CtaRuns(tuple(Run(*run) for run in raw["runs"]))
+    x_y_z = [(x, y, z) for x, y, z in raw["clusters"]]
+    return Cut(tuple(raw["most"]), tuple(x_y_z), raw["sms"])
