@@ -49,10 +49,11 @@ def slowdown(plain: Any) -> dict[str, float]:
         func = plain.builder.get_tir(*plain.arguments)
         options = TraceOptions.of(auto=on, budget=BUDGET)
         kernel = compile_traced(func, how_of(plain.builder), options, lambda _: None)
-        slots, grids = kernel.allocate(inputs)
+        launch = kernel.prepare(inputs)
+        slots = launch.slots
         variants[name] = lambda kernel=kernel, slots=slots: kernel.kernel(*inputs, slots)
         assert torch.equal(variants[name](), right), f"{plain.name}, {name}: tracing changed the result"
-        events[name] = len(kernel.trace(slots, grids).events) // len(slots)
+        events[name] = len(launch.trace().events) // len(slots)
     times: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(ROUNDS):
         for name, launch in variants.items():

@@ -227,14 +227,18 @@ class TraceMagics(Magics):
             last.show()
 
     def _kernels(self, tree: ast.AST) -> dict[str, Any]:
-        """The names in the code that stand for compiled kernels or builders of TileLang now."""
+        """The names in the code that stand for builders, or for kernels that do not record, now."""
         tilelang = sys.modules.get("tilelang.jit")
         if tilelang is None:
             return {}
+        from tltrace_nb.core.facade import RecordingKernel
+
         names = {node.id: None for node in ast.walk(tree) if isinstance(node, ast.Name)}
         values = {name: self.shell.user_ns.get(name) for name in names}
         return {
-            name: value for name, value in values.items() if isinstance(value, (tilelang.JITKernel, tilelang.JITImpl))
+            name: value
+            for name, value in values.items()
+            if isinstance(value, (tilelang.JITKernel, tilelang.JITImpl)) and not isinstance(value, RecordingKernel)
         }
 
     def _reason(self, kernels: dict[str, Any]) -> str:

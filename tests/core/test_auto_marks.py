@@ -17,7 +17,7 @@ from kernels import BY_NAME, builds
 from kernels.replay import Mark, Placed, placed_of, replay, spans, threads_of, tile_numbers
 
 from tltrace_nb import trace
-from tltrace_nb.core import lowering
+from tltrace_nb.core import lowering, placement
 from tltrace_nb.core.auto import settle
 from tltrace_nb.core.auto.options import Auto, AutoOptions
 from tltrace_nb.core.environment import describe
@@ -399,14 +399,14 @@ def test_stores_and_scalars_are_no_operators() -> None:
 
 
 def test_a_marker_without_a_place_is_left_out_and_the_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = lowering.check_payloads
+    original = placement.with_true_payloads
 
-    def fussy(placed: Any, marked: Any) -> None:
-        original(placed, marked)
+    def fussy(placed: Any, marked: Any) -> Any:
         if any(site.name.startswith("copy B") for site in marked.sites):
             raise PayloadError("not this one")
+        return original(placed, marked)
 
-    monkeypatch.setattr(lowering, "check_payloads", fussy)
+    monkeypatch.setattr(placement, "with_true_payloads", fussy)
     low = _prepared(_gemm())
     names = [s.name for s in low.table.sites if s.kind is EventKind.RANGE_BEGIN]
     assert "copy A → A_shared" in names

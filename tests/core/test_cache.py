@@ -57,6 +57,14 @@ def test_a_kernel_is_built_once(compiler: Compiler) -> None:
     assert compiler.built == 1
 
 
+def test_the_note_on_a_kernel_is_kept_with_it(compiler: Compiler) -> None:
+    lowering: Any = None
+    for _ in range(2):
+        built = cache.cached(lowering, None, CONTEXT, None, None, compiler, lambda: "planned otherwise")
+        assert built.note == "planned otherwise"
+    assert built.kernel == "loaded"
+
+
 def cut(entry: Path, name: str) -> None:
     (entry / name).write_text("")
 
@@ -65,7 +73,7 @@ def lose(entry: Path, name: str) -> None:
     (entry / name).unlink()
 
 
-@pytest.mark.parametrize("name", ["kernel.so", "kernel.cu", "host.c", "shared.json"])
+@pytest.mark.parametrize("name", ["kernel.so", "kernel.cu", "host.c", "plan.json"])
 @pytest.mark.parametrize("damage", [cut, lose])
 def test_a_damaged_entry_is_built_anew_and_kept(compiler: Compiler, damage: Callable[..., None], name: str) -> None:
     kernel(compiler)

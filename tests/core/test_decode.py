@@ -326,6 +326,34 @@ def test_a_nonsensical_header_yields_no_rows_and_is_counted() -> None:
     assert frames.losses[["entered", "corrupt"]].to_numpy().tolist() == [[False, 1]]
 
 
+@pytest.mark.parametrize("executed", [2**32 - 16, 9001])
+@pytest.mark.parametrize("keep", Keep)
+def test_more_markers_than_cycles_are_a_corrupt_count_and_no_loss(executed: int, keep: Keep) -> None:
+    """What the header of one CTA says if another wrote its exit; the records before it are the writer's own."""
+    of = table(*A, keep=keep)
+    slots = build(of, [Rec(0, 0, 1001, 0), Rec(0, 0, 1002, 1)])
+    slots[0, 0, 0] = layout.STATE_DONE << 32 | executed
+    frames = decode(slots, of)
+    assert frames.events["duration"].tolist() == [1]
+    columns = ["entered", "unfinished", "executed", "recorded", "lost", "corrupt"]
+    assert frames.losses[columns].to_numpy().tolist() == [[True, True, 2, 2, 0, 1]]
+    assert frames.losses["max_events"].tolist() == [2]
+
+
+def test_a_marker_in_every_cycle_is_believed() -> None:
+    of = table(instant(0, "i"), capacity=4)
+    slots = build(of, [Rec(0, 0, 1001 + n, 0) for n in range(4)])
+    slots[0, 0, 0] = layout.STATE_DONE << 32 | 9000
+    assert decode(slots, of).losses[["lost", "corrupt"]].to_numpy().tolist() == [[8996, 0]]
+
+
+def test_an_exit_before_the_entry_is_corrupt() -> None:
+    of = table(instant(0, "i"))
+    frames = decode(build(of, [Rec(0, 0, 1001, 0)], exit_=900), of)
+    assert len(frames.events) == 0
+    assert frames.losses[["entered", "lost", "corrupt"]].to_numpy().tolist() == [[False, 0, 1]]
+
+
 @pytest.mark.parametrize(("clock", "site"), [(5, 99), (-5, 0), (9001, 0), (2**62, 0)])
 def test_a_record_that_cannot_be_right_is_left_out_and_counted(clock: int, site: int) -> None:
     frames = decoded([(1, 0), (clock, site), (6, 0)], instant(0, "i"))

@@ -119,7 +119,7 @@ def test_markers_as_statements_would_be_noticed(name: str, architecture: str, mo
         with pytest.raises(PlacementError, match=r"gemm\.py:\d+.* would change TileLang's schedule"):
             builds.traced(BY_NAME[name], architecture)
     monkeypatch.setattr(lowering, "same_schedule", lambda *_: True)
-    monkeypatch.setattr(lowering, "check_payloads", lambda *_: None)
+    monkeypatch.setattr(placement, "with_true_payloads", lambda placed, _: placed)
     if architecture == "sm_80":
         assert untraced(builds.traced(BY_NAME[name], architecture).cuda) != builds.stripped(name, architecture).cuda
     else:  # there they stay behind when the copies move to the producer
@@ -131,8 +131,8 @@ def test_a_shifted_iteration_would_be_noticed(name: str, architecture: str, monk
     assert misplaced(_placed(name, architecture)) == []
     original = placement.site_statement
 
-    def shifted(site: int, payload: Any) -> Any:
-        return original(site, payload + 1)
+    def shifted(site: int, payload: Any, **roles: Any) -> Any:
+        return original(site, payload + 1, **roles)
 
     monkeypatch.setattr(placement, "site_statement", shifted)
     assert misplaced(_placed(name, architecture)) != []

@@ -42,7 +42,7 @@ def test_the_traces_of_the_kernel_that_was_measured_know_its_slowdown(monkeypatc
     for each in (mine, other):
         switch.captured(each)
     monkeypatch.setattr(overhead, "measure", lambda kernel, inputs: found(1.0, 1.25, 1.01))
-    switch.overhead(SimpleNamespace(table=mine.table), ())
+    switch.overhead(SimpleNamespace(table=mine.table, launches=SimpleNamespace(shape=lambda inputs: ())), ())
     assert mine.meta.slowdown == (1.25, 1.01)
     assert other.meta.slowdown is None
 

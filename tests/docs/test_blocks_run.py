@@ -22,6 +22,7 @@ from tltrace_nb.core.api import HISTORY
 LANGUAGES = {"python", "sh", "text"}
 NOT_RUN = {
     "README.md": ["each sets up an environment of its own"],
+    "docs/how-to/cuda-graphs.md": ["a CUDA graph needs a CUDA device"],
     "docs/how-to/explore.md": ["it installs a package and serves until it is stopped"],
     "docs/how-to/overhead.md": ["measures on a CUDA device"],
     "docs/how-to/plain-builder.md": ["a kernel of plain @tilelang.jit needs a CUDA device"],

@@ -15,6 +15,7 @@ from tilelang.jit import JITImpl
 
 from tltrace_nb import trace
 from tltrace_nb.core.jit import TracedKernel, compile_traced, how_of
+from tltrace_nb.core.launch import TracedLaunch
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.run import compile_virtual
@@ -48,11 +49,11 @@ def _untraced(plain: Plain) -> tuple[Any, Any]:
 
 @functools.cache
 def _traced(plain: Plain, auto: str) -> tuple[TracedKernel, Any, Trace]:
-    captured: list[Trace] = []
+    captured: list[TracedLaunch] = []
     func = plain.builder.get_tir(*plain.arguments)
     kernel = compile_traced(func, how_of(plain.builder), TraceOptions.of(auto=auto), captured.append)
     output = kernel(*plain.inputs("cuda"))
-    return kernel, output, captured[-1]
+    return kernel, output, captured[-1].trace()
 
 
 @pytest.mark.parametrize("auto", CHOICES)
@@ -68,7 +69,7 @@ def test_the_result_is_the_untraced_kernel_s_bit_by_bit_and_right(plain: Plain, 
 @pytest.mark.parametrize("plain", SMALL, ids=str)
 def test_the_traced_source_without_tracing_is_the_untraced_source(plain: Plain, auto: str) -> None:
     kernel, _, _ = _traced(plain, auto)
-    assert untraced(kernel.get_kernel_source()) == _untraced(plain)[0].get_kernel_source()
+    assert untraced(kernel.kernel.get_kernel_source()) == _untraced(plain)[0].get_kernel_source()
 
 
 @pytest.mark.parametrize("auto", CHOICES)

@@ -83,7 +83,7 @@ def slowdown(kernel: TracedKernel, inputs: tuple[Any, ...]) -> float:
     """Traced over untraced, another way: the device idle before each pair of events, many launches between them."""
     inner = kernel.kernel
     plain = tilelang.compile(strip(kernel.source), out_idx=list(inner.out_idx) or None, pass_configs=inner.pass_configs)
-    slots, _ = kernel.allocate(inputs)
+    slots = kernel.prepare(inputs).slots
     times: dict[str, list[float]] = {"plain": [], "traced": []}
     for _ in range(100):
         for name, call in (("plain", lambda: plain(*inputs)), ("traced", lambda: inner(*inputs, slots))):

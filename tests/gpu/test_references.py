@@ -16,6 +16,7 @@ from tvm import tirx
 from tltrace_nb.core import numbering
 from tltrace_nb.core.ir import loads, op_name, walk
 from tltrace_nb.core.jit import Compilation, TracedKernel, compile_traced
+from tltrace_nb.core.launch import TracedLaunch
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.sites import PayloadType
 from tltrace_nb.core.slots import headers, records
@@ -41,7 +42,7 @@ def _runs_here(reference: Reference) -> bool:
 def _run(name: str) -> tuple[Trace, Any, Any, tuple[Any, ...], TracedKernel]:
     """The trace, the traced and the untraced outputs, and the inputs of one reference kernel."""
     reference = next(r for r in REFERENCES if r.name == name)
-    captured: list[Trace] = []
+    captured: list[TracedLaunch] = []
     out_idx = list(reference.out_idx) or None
     how = Compilation(out_idx=out_idx, pass_configs=reference.pass_configs)
     traced = compile_traced(reference.build(), how, TraceOptions(), captured.append)
@@ -51,7 +52,7 @@ def _run(name: str) -> tuple[Trace, Any, Any, tuple[Any, ...], TracedKernel]:
         inputs = reference.inputs("cuda")
         returned = kernel(*inputs)
         outputs.append(inputs[-1] if out_idx is None else returned)
-    return captured[-1], outputs[1], outputs[0], reference.inputs("cuda"), traced
+    return captured[-1].trace(), outputs[1], outputs[0], reference.inputs("cuda"), traced
 
 
 def _follows_on_paper(func: Any) -> bool:

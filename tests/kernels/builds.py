@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from tltrace_nb.core import lowering, numbering, schedule
 from tltrace_nb.core.again import lower
 from tltrace_nb.core.auto.options import Auto
 from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.plans import BarePlan
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,24 @@ def automatic(reference: Reference, architecture: str, auto: Auto) -> lowering.L
 
 def generated(low: lowering.Lowering, reference: Reference, architecture: str) -> Source:
     """The source of a lowering of a reference kernel."""
-    context = schedule.context_with(low.at_boundary, target_of(architecture))
+    target = target_of(architecture)
+    context = schedule.context_with(low.at_boundary, target, at_device=BarePlan(low, target).at_device)
     return _generate(low.anchored, context, reference.pass_configs)
+
+
+def planned(
+    low: lowering.Lowering, build: Callable[[], Any], architecture: str, pass_configs: dict[str, Any]
+) -> tuple[Source, Source, str]:
+    """The source of a lowering, the bare kernel's with the plan that it goes by, and the note on that plan.
+
+    ``build`` gives the kernel. TileLang builds some kernels in more than one way, so a build of its own may differ.
+    """
+    target = target_of(architecture)
+    plan = BarePlan(low, target)
+    context = schedule.context_with(low.at_boundary, target, at_device=plan.at_device)
+    traced = _generate(low.anchored, context, pass_configs)
+    kept = schedule.context_with(lambda module: module, target, at_device=lambda _: plan.bare)
+    return traced, _generate(numbering.strip(build()), kept, pass_configs), plan.note
 
 
 def traced_again(reference: Reference, architecture: str) -> Source:

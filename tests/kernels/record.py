@@ -41,6 +41,7 @@ def main() -> None:
     from kernels import BY_NAME
     from tltrace_nb import demo
     from tltrace_nb.core.jit import Compilation, compile_traced
+    from tltrace_nb.core.launch import TracedLaunch
     from tltrace_nb.core.options import TraceOptions
     from tltrace_nb.core.trace import Trace
 
@@ -61,12 +62,12 @@ def main() -> None:
 
     for name, note in notes.items():
         reference = BY_NAME[name]
-        captured: list[Trace] = []
+        captured: list[TracedLaunch] = []
         how = Compilation(out_idx=list(reference.out_idx) or None, pass_configs=reference.pass_configs)
         kernel = compile_traced(reference.build(), how, TraceOptions(), captured.append)
         for _ in range(3):  # the first run pays for loading the module
             kernel(*reference.inputs("cuda"))
-        save(captured[-1], name, note)
+        save(captured[-1].trace(), name, note)
     if args.which == "shipped":
         save(demo.trace_gemm(), DEMO, "the demo's pipelined GEMM, specialised by TileLang")
 

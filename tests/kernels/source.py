@@ -11,7 +11,7 @@ import re
 
 from tltrace_nb.core import device
 
-_SLOTS = re.compile(r"(, |(?<=\())int64_t\* __restrict__ __tlt_slots(?=[,)])")
+_SLOTS = re.compile(r"(?<=[( ])int64_t\* __restrict__ __tlt_slots(, |(?=\)))")
 _KERNEL = re.compile(r'^extern "C" __global__ void ')
 _GUARD = re.compile(r"^ *if \((tl::tl_shuffle_elect<\d+>\(\)|(\(int\)threadIdx\.[xyz]|[()\d\s%<>=&|+*/-])+)\) \{$")
 """A condition that depends on the thread alone, so that nothing under it changes it."""
@@ -29,8 +29,8 @@ def untraced(source: str) -> str:
     recorded = False  # whether something of tracing's was taken out right before this line
     for line in source.replace(device.HELPER, "").split("\n"):
         if _KERNEL.match(line):
-            line = _SLOTS.sub("", line)
-        if "__tlt_" in line:
+            line = _SLOTS.sub("", line).replace(", )", ")")
+        if "__tlt_" in line and not line.endswith("{"):  # a block of tracing's goes when it proves to be empty
             recorded = True
         elif recorded and _reopens(line, lines):
             lines.pop()

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from kernels import BY_NAME, REFERENCES
+from kernels import BY_NAME, REFERENCES, panels
 from kernels.replay import Mark, Placed, placed, replay
 
+from tltrace_nb.core.sites import COLUMN, ROW
 from tltrace_nb.core.slots import STATE_DONE, headers, records
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.run import compile_virtual
@@ -28,6 +29,8 @@ BY_DATA = {
     "guarded_tile": "a condition on a loaded flag",
     "only_markers": "a condition on a loaded flag",
     "ragged_pipeline": "trip counts come from memory",
+    "rasterised_dynamic": "the shape is not on paper",
+    "rasterised_launches": "the paper machine runs one launch",
     "spent_condition": "a condition on a variable",
     "stream_k": "a while loop on a variable",
     "top_k": "conditions on scores",
@@ -92,7 +95,7 @@ def test_records_are_those_of_the_schedule(name: str, architecture: str) -> None
     kernel = placed(BY_NAME[name], architecture)
     grid = trace.meta.grids[0]
     for cta in sorted({0, math.prod(grid) - 1}):
-        block = (cta % grid[0], cta // grid[0] % grid[1], cta // (grid[0] * grid[1]))
+        block = _block(trace, cta)
         recorded: set[int] = set()
         passed: set[int] = set()
         for writer in trace.table.writers:
@@ -114,6 +117,16 @@ def test_time_and_records_do_not_depend_on_the_arithmetic(name: str) -> None:
 
 def test_what_is_not_supported_is_refused() -> None:
     assert UNSUPPORTED == {}
+
+
+def _block(trace: Trace, cta: int) -> tuple[int, int, int]:
+    """The indices that a CTA's block has in its kernel."""
+    grid, order = trace.meta.grids[0], trace.table.launches[0].rasterisation
+    block = (cta % grid[0], cta // grid[0] % grid[1], cta // (grid[0] * grid[1]))
+    if order is None:
+        return block
+    walk = {ROW: panels.row, COLUMN: panels.column}[order.function]
+    return walk(order.panel // order.cluster, order.cluster, block, grid)
 
 
 def _on_paper(kernel: Placed, thread: int, block: tuple[int, int, int]) -> list[tuple[int, int | None]]:

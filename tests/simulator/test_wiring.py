@@ -81,7 +81,7 @@ def test_a_kernel_for_a_card_says_on_the_cpu_how_to_get_one_for_the_virtual_gpu(
 
 def compiled(kernel: VirtualTracedKernel) -> TracedKernel:
     """The same kernel as it would be for a card, but for its machine code."""
-    code: Any = SimpleNamespace(out_idx=[-1])
+    code: Any = SimpleNamespace(out_idx=[1])
     return TracedKernel(kernel.source, code, kernel.virtual.lowering, TraceOptions(), print)
 
 

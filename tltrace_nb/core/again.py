@@ -3,7 +3,9 @@
 In: a PrimFunc with markers. Out: the PrimFunc scheduled and instrumented, with ``slots`` as its last parameter.
 
 A second scheduling of a scheduled kernel changes nothing for most kernels. Where it would, the kernel is refused here,
-with ``@trace.jit`` as the way: that one resumes TileLang's pipeline instead of starting it again.
+with ``@trace.jit`` as the way: that one resumes TileLang's pipeline instead of starting it again. Nor can the bare
+kernel's plan be kept here (``plans``): where TileLang plans otherwise for the recording kernel, its site table has a
+note.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from tltrace_nb.core.lowering import PASS_CONFIGS, prepare
 from tltrace_nb.core.numbering import site_statement
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.placement import without_anchors
-from tltrace_nb.core.schedule import resolve_target, schedule
+from tltrace_nb.core.plans import note_again
+from tltrace_nb.core.schedule import pass_context, resolve_target, schedule
 from tltrace_nb.core.sites import table_rows
 
 
@@ -40,11 +43,16 @@ def lower(func: Any, options: TraceOptions, pass_configs: dict[str, Any] | None)
             )
         recording = lowering.instrument(schedule(lowering.anchored, target, configs))
         scheduled_again = schedule(recording, target, configs)
-    if not structural_equal(_skeleton(scheduled_again), _skeleton(recording), map_free_vars=True):
-        raise PlacementError(
-            f"kernel {name}: TileLang would schedule the recording kernel a second time and change it; build it with "
-            "@trace.jit, which resumes TileLang's schedule instead"
-        )
+        if not structural_equal(_skeleton(scheduled_again), _skeleton(recording), map_free_vars=True):
+            raise PlacementError(
+                f"kernel {name}: TileLang would schedule the recording kernel a second time and change it; build it "
+                "with @trace.jit, which resumes TileLang's schedule instead"
+            )
+        with pass_context(configs):
+            note = note_again(lowering, scheduled_again, target)
+        if note:
+            noted = lowering.with_note(note)
+            recording = noted.instrument(schedule(noted.anchored, target, configs))
     return recording
 
 

@@ -11,13 +11,17 @@ An anchor is one annotation ``tltrace.<site>`` whose value is a tuple expression
 TileLang's passes rewrite expressions in annotations along with the operator: where a copy is moved two iterations
 ahead, ``k`` in its anchor becomes ``k + 2``. The loop variables of the serial loops around the marker tell the
 iterations apart, so that ``core.placement`` never joins two of them into one range. ``guards`` counts the conditions
-between the marker and the operator: the placed marker may leave so many ``if`` and no more. A branch that holds markers
-and nothing else has no operator of its own; its markers ride on what comes next, and record there under the branch's
-``condition``.
+around the marker. A branch that holds markers and nothing else has no operator of its own; its markers ride on what
+comes next, and record there under the branch's ``condition``.
+
+Each operator also bears a :class:`Trail`, where it stood: ``tltrace.leaf`` with the tuple ``(number, loops outside of
+the pipeline, condition, condition, ...)``, the conditions as ``core.guards`` encodes them, outermost first. The first
+``guards`` of them are around the marker, the others between it and the operator, and the placed marker leaves those.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
@@ -27,6 +31,7 @@ from tvm.ir import Op
 from tvm.tirx.expr import CallEffectKind
 
 from tltrace_nb.core.errors import PlacementError
+from tltrace_nb.core.guards import encoded
 from tltrace_nb.core.ir import (
     Expr,
     Stmt,
@@ -69,6 +74,29 @@ _BESIDE = {Over.WAITS: Mode.WAITS, Over.ARRIVALS: Mode.ARRIVALS}
 
 
 @dataclass(frozen=True, slots=True)
+class Trail:
+    """Where one operator stood in the author's kernel; see the module's text.
+
+    ``outside``: how many loops are around the outermost pipelined loop around it, -1 if none is pipelined.
+    """
+
+    number: int
+    outside: int
+    guards: tuple[Expr, ...]
+
+    def annotation(self) -> Expr:
+        """The value of the operator's ``LEAF`` annotation."""
+        ints = [tirx.IntImm("int32", self.number), tirx.IntImm("int32", self.outside)]
+        return tirx.Call("handle", Op.get("tirx.tvm_tuple"), [*ints, *self.guards])
+
+    @classmethod
+    def from_annotation(cls, value: Any) -> Trail:
+        """The inverse of ``annotation``."""
+        number, outside, *guards = value.args
+        return cls(int(number), int(outside), tuple(guards))
+
+
+@dataclass(frozen=True, slots=True)
 class Anchor:
     """One marker's hold on one operator; see the module's text for the fields."""
 
@@ -92,20 +120,44 @@ class Anchor:
         return cls(int(name.removeprefix(ANCHOR)), Mode(int(mode)), int(guards), condition, payload, tuple(loops))
 
 
-def attach(marked: MarkedKernel, *, everywhere: bool, carry_in_value: bool = True, inline_lets: bool = False) -> Any:
+def attach(
+    marked: MarkedKernel,
+    *,
+    everywhere: bool,
+    carry_in_value: bool = True,
+    inline_lets: bool = False,
+    dead: Set[int] = frozenset(),
+) -> Any:
     """Turn the sites that the scheduler would trip over into anchors; the others stay where they are.
 
     ``everywhere``: anchor all of them (the whole kernel will be split into roles), not only those in pipelined loops.
     ``carry_in_value``: a plain store carries its anchors around the stored value, else in a statement before it.
     ``inline_lets``: payloads use the values of variables in place of the variables, for TileLang inlines a variable
-    that is used once, and drops one that a marker alone uses. Returns the PrimFunc; raises ``PlacementError`` for a
-    marker that has no operator to ride on.
+    that is used once, and drops one that a marker alone uses. ``dead``: the numbers of operators that the scheduler
+    drops, which carry only what is dropped with them. Returns the PrimFunc; raises ``PlacementError`` for a marker that
+    has no operator to ride on.
     """
-    attacher = _Attacher(marked, carry_in_value, frozenset(_written_in(marked.func.body)))
-    context = _Context()
-    change = attacher.anchored if everywhere else attacher.plain
     body = with_lets_inlined(marked.func.body) if inline_lets else marked.func.body
-    return marked.func.with_body(change(body, context))
+    numbers = leaf_numbers(body)
+    lost = frozenset(leaf for leaf, number in numbers.items() if number in dead)
+    attacher = _Attacher(marked, carry_in_value, frozenset(_written_in(marked.func.body)), numbers, lost)
+    change = attacher.anchored if everywhere else attacher.plain
+    return marked.func.with_body(change(body, _Context()))
+
+
+def leaf_numbers(body: Stmt) -> dict[Stmt, int]:
+    """The operators of an unscheduled body, numbered in program order."""
+    numbers: dict[Stmt, int] = {}
+
+    def visit(statement: Stmt) -> None:
+        if is_leaf(statement):
+            numbers.setdefault(statement, len(numbers))
+            return
+        for child in children(statement):
+            visit(child)
+
+    visit(body)
+    return numbers
 
 
 def with_lets_inlined(body: Stmt) -> Stmt:
@@ -147,18 +199,12 @@ def _is_split(statement: Stmt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Where a statement stands: the serial loop variables and the number of conditions above it, its open anchors."""
+    """Where a statement stands: the serial loop variables and the conditions above it, its open anchors."""
 
     loops: tuple[Any, ...] = ()
-    guards: int = 0
+    outside: int = -1
+    guards: tuple[Expr, ...] = ()
     anchors: tuple[Anchor, ...] = ()
-
-    def inside(self, statement: Stmt) -> _Context:
-        if isinstance(statement, tirx.For) and statement.thread_binding is None:
-            return replace(self, loops=(*self.loops, statement.loop_var))
-        if isinstance(statement, (tirx.IfThenElse, tirx.While)):
-            return replace(self, guards=self.guards + 1)
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +212,28 @@ class _Attacher:
     marked: MarkedKernel
     carry_in_value: bool
     written: frozenset[Any]
+    numbers: dict[Stmt, int]
+    lost: frozenset[Stmt]
+
+    def carries(self, statement: Stmt) -> bool:
+        """Whether a statement holds an operator that the scheduler keeps."""
+        if is_leaf(statement):
+            return statement not in self.lost
+        return any(self.carries(child) for child in children(statement))
+
+    def inside(self, context: _Context, statement: Stmt, child: Stmt) -> _Context:
+        """Where a child of a statement stands."""
+        if isinstance(statement, tirx.For) and statement.thread_binding is None:
+            outermost = is_pipelined(statement) and context.outside < 0
+            outside = len(context.loops) if outermost else context.outside
+            return replace(context, loops=(*context.loops, statement.loop_var), outside=outside)
+        if isinstance(statement, tirx.While):
+            return replace(context, guards=(*context.guards, encoded(None)))
+        if isinstance(statement, tirx.IfThenElse):
+            holds = statement.condition if child.same_as(statement.then_case) else tirx.Not(statement.condition)
+            opaque = any(buffer.data in self.written for buffer in loads(holds))
+            return replace(context, guards=(*context.guards, encoded(holds, opaque)))
+        return context
 
     def plain(self, statement: Stmt, context: _Context) -> Stmt:
         """Outside pipelined loops markers stay statements, unless they would change how TileLang splits an ``if``."""
@@ -173,16 +241,14 @@ class _Attacher:
             return self.anchored(statement, context)
         if is_site(statement) and self.marked.over[site_id(statement)] is not Over.STATEMENTS:
             return sequence([])  # here the scheduler adds nothing
-        inner = context.inside(statement)
-        return rebuild(statement, lambda child: self.plain(child, inner))
+        return rebuild(statement, lambda child: self.plain(child, self.inside(context, statement, child)))
 
     def anchored(self, statement: Stmt, context: _Context) -> Stmt:
         if isinstance(statement, tirx.SeqStmt) or is_site(statement):
             return self._sequence(flatten(statement), context)
         if is_leaf(statement):
             return self._leaf(statement, context)
-        inner = context.inside(statement)
-        return rebuild(statement, lambda child: self.anchored(child, inner))
+        return rebuild(statement, lambda child: self.anchored(child, self.inside(context, statement, child)))
 
     def _sequence(self, statements: list[Stmt], context: _Context) -> Stmt:
         statements = [lifted for statement in statements for lifted in self._lift(statement)]
@@ -202,29 +268,44 @@ class _Attacher:
         sites: list[Stmt] = []
 
         def without_bare_sites(case: Stmt | None, condition: Expr) -> Stmt | None:
-            if case is None or not _holds_only_sites(case):
+            if case is None or not self._holds_only_sites(case):
                 return case
+            rest = []
             for inner in flatten(case):
-                sites.extend(_under(condition, site) for site in self._lift(inner) if is_site(site))
-            return sequence([])
+                lifted = self._lift(inner)
+                sites.extend(_under(condition, site) for site in lifted if is_site(site))
+                rest += [statement for statement in lifted if not is_site(statement)]
+            return sequence(rest)
 
         then = without_bare_sites(statement.then_case, statement.condition)
         other = without_bare_sites(statement.else_case, tirx.Not(statement.condition))
         return [*sites, tirx.IfThenElse(statement.condition, then, other, span_of(statement))]
 
+    def _holds_only_sites(self, case: Stmt) -> bool:
+        """Whether a branch holds sites, none of them in a loop, and no operator that the scheduler keeps."""
+        found = [above for statement, above in walk(case) if is_site(statement)]
+        in_loop = any(isinstance(outer, (tirx.For, tirx.While)) for above in found for outer in above)
+        return bool(found) and not in_loop and not self.carries(case)
+
     def _distribute(self, statements: list[Stmt], context: _Context) -> dict[int, list[Anchor]]:
         """Which statement of a sequence carries which of the sites that stand in that sequence."""
         site_at = {i: self.marked.sites[site_id(s)] for i, s in enumerate(statements) if is_site(s)}
-        carriers = [i for i, s in enumerate(statements) if not is_site(s) and _has_leaf(s)]
+        work = [i for i, s in enumerate(statements) if not is_site(s) and _has_leaf(s)]
+        carriers = [i for i in work if self.carries(statements[i])] or work
         position_of = {site.id: i for i, site in site_at.items()}
-        end_of = {site.range: i for i, site in site_at.items() if site.kind is EventKind.RANGE_END}
+        end_of = {i: position_of[end] for i, end in self.marked.end_of.items() if end in position_of}
         carried: dict[int, list[Anchor]] = {}
         covered_ends: set[int] = set()
+        ends_elsewhere = {
+            site.id
+            for site in site_at.values()
+            if site.kind is EventKind.RANGE_END and site.range not in position_of and site.id not in self.marked.leaving
+        }
 
         def put(position: int, site: int, mode: Mode) -> None:
             _, _, payload, *condition = statements[i].value.args
             always = condition[0] if condition else tirx.IntImm("bool", 1)
-            anchor = Anchor(site, mode, context.guards, always, payload, context.loops)
+            anchor = Anchor(site, mode, len(context.guards), always, payload, context.loops)
             carried.setdefault(position, []).append(anchor)
 
         for i, site in site_at.items():
@@ -251,7 +332,7 @@ class _Attacher:
             after = next((p for p in carriers if p > i), None)
             before = next((p for p in reversed(carriers) if p < i), None)
             # The end of an empty range stays with its begin, in front of what comes next.
-            looks_back = site.kind is EventKind.RANGE_END and site.range not in position_of
+            looks_back = site.id in ends_elsewhere
             if before is not None and (looks_back or after is None):
                 put(before, site.id, Mode.AFTER)
             elif after is not None:
@@ -259,22 +340,14 @@ class _Attacher:
         return carried
 
     def _leaf(self, statement: Stmt, context: _Context) -> Stmt:
-        notes: dict[str, Any] = {LEAF: tirx.IntImm("int32", 1)}
-        for anchor in context.anchors:
-            name, value = replace(anchor, guards=context.guards - anchor.guards).annotation()
-            notes[name] = value
+        trail = Trail(self.numbers[statement], context.outside, context.guards)
+        notes = {LEAF: trail.annotation(), **dict(anchor.annotation() for anchor in context.anchors)}
         return _annotate_first(statement, notes, self.carry_in_value)
 
 
 def _under(condition: Expr, site: Stmt) -> Stmt:
     _, _, payload, *inner = site.value.args
     return site_statement(site_id(site), payload, tirx.And(condition, inner[0]) if inner else condition)
-
-
-def _holds_only_sites(case: Stmt) -> bool:
-    inside = [statement for statement, _ in walk(case)]
-    plain = (tirx.SeqStmt, tirx.IfThenElse, tirx.Evaluate)
-    return any(map(is_site, inside)) and not _has_leaf(case) and all(isinstance(s, plain) for s in inside)
 
 
 def written_buffers(statement: Stmt) -> list[Any]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tltrace_nb.core.auto.options import LIGHT, Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO, check_device, model_of
 from tltrace_nb.core.errors import NotTracedError
+from tltrace_nb.core.launch import TracedLaunch
 from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class TraceSwitch:
 
     def __init__(self) -> None:
         self._state = _State()
-        self._history: deque[Trace] = deque(maxlen=HISTORY)
+        self._history: deque[TracedLaunch] = deque(maxlen=HISTORY)
         self._said_virtual = False
 
     # ---- switch
@@ -272,25 +273,37 @@ class TraceSwitch:
     @property
     def last(self) -> Trace | None:
         """The trace captured last, if any."""
-        return self._history[-1] if self._history else None
+        return self._history[-1].trace() if self._history else None
 
     @property
     def history(self) -> tuple[Trace, ...]:
         """The traces captured so far, oldest first, the latest ``HISTORY`` of them."""
-        return tuple(self._history)
+        return tuple(launch.trace() for launch in self._history)
 
-    def captured(self, trace: Trace) -> None:
-        """Append a trace to the history; traced kernels call it.
+    def captured(self, launch: TracedLaunch | Trace) -> None:
+        """Append a launch, or the trace of one, to the history; traced kernels call it.
 
         The history holds no more device memory than the budget of one kernel: the oldest traces are copied to the host.
+        Those of a CUDA graph, which stay on the device, leave it, and while a graph is captured nothing is copied.
         """
-        self._history.append(trace)
+        if not isinstance(launch, TracedLaunch):
+            launch = TracedLaunch.of(launch)
+        self._history.append(launch)
+        if launch.device_bytes * len(self._history) > self.options.budget:
+            self._relieve(capturing=launch.graph)
+
+    def _relieve(self, capturing: bool) -> None:
+        """Bring the device memory of the history within the budget, the newest launch apart."""
         held = sum(each.device_bytes for each in self._history)
         for oldest in tuple(self._history)[:-1]:
             if held <= self.options.budget:
                 break
-            held -= oldest.device_bytes
-            _ = oldest.slots
+            if oldest.graph:
+                held -= oldest.device_bytes
+                self._history.remove(oldest)
+            elif not capturing:
+                held -= oldest.device_bytes
+                _ = oldest.trace().slots
 
     def run(self, compiled: Any, inputs: tuple[Any, ...], *, stem: str, repeat: int = 1) -> Any:
         """Run a kernel and return its outputs alone: one tensor, or a tuple of several.
@@ -306,14 +319,14 @@ class TraceSwitch:
             raise ValueError(f"repeat={repeat}: from 1 to {HISTORY}, as many traces as the history holds")
         for _ in range(repeat - 1):
             _, earlier = run(compiled, tuple(inputs), must_trace=self.enabled, started=self.captured)
-            if earlier is not None and earlier is not self.last:
+            if earlier is not None and earlier not in self._history:
                 self.captured(earlier)
-        outputs, trace = run(compiled, tuple(inputs), must_trace=self.enabled, started=self.captured)
-        if trace is not None:
-            if trace is not self.last:
-                self.captured(trace)
+        outputs, launch = run(compiled, tuple(inputs), must_trace=self.enabled, started=self.captured)
+        if launch is not None:
+            if launch not in self._history:
+                self.captured(launch)
             if self.enabled:
-                print(f"[tltrace] wrote timeline {self.dump(trace, compiled, stem=stem)}.html")
+                print(f"[tltrace] wrote timeline {self.dump(launch.trace(), compiled, stem=stem)}.html")
         return outputs
 
     def simulate(
@@ -355,16 +368,18 @@ class TraceSwitch:
         """What tracing costs: the stripped kernel beside ``kernel``, which ``@trace.jit`` built with tracing on.
 
         Slowdown, noise, cycles of a record on this card, whether to believe the trace; as ``core.overhead.measure``.
-        The kernel's traces in ``history`` note the slowdown in their ``meta`` and wear it as a badge.
+        The kernel's traces of that shape in ``history`` note the slowdown in their ``meta`` and wear it as a badge.
 
         >>> print(trace.overhead(matmul, (a, b)))
         """
         from tltrace_nb.core.overhead import measure
 
         found = measure(kernel, tuple(inputs))
-        for each in self.history:
-            if each.table == kernel.table:
-                each.meta = replace(each.meta, slowdown=(found.slowdown, found.noise))
+        shape = kernel.launches.shape(inputs)
+        for launch in self._history:
+            trace = launch.trace()
+            if trace.table == kernel.table and launch.shape == shape:
+                trace.meta = replace(trace.meta, slowdown=(found.slowdown, found.noise))
         return found
 
     def gather(self, trace: Trace | None = None, **options: Any) -> Gathered | None:

@@ -1,7 +1,7 @@
 """A disk cache of traced kernels: TileLang's own does not see kernels that go through our pipeline.
 
-In: a lowering and what else decides the compiled code. Out: the kernel, compiled once per key, and the dynamic shared
-memory of its functions, which the compiled library does not tell.
+In: a lowering and what else decides the compiled code. Out: the kernel, compiled once per key, and what the compiled
+library does not tell: the dynamic shared memory of its functions, and a note on how they were planned.
 
 An entry is a folder named by its key, written aside and renamed into place, so that two processes never see half of
 one. ``TLTRACE_CACHE_DIR`` moves the cache, ``TILELANG_DISABLE_CACHE=1`` switches it off along with TileLang's.
@@ -17,7 +17,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tilelang
 from tilelang.backend.module import BackendContext
@@ -30,8 +30,16 @@ from tltrace_nb.core import device
 from tltrace_nb.core.lowering import Lowering
 from tltrace_nb.core.resources import dynamic_shared
 
-_LIBRARY, _DEVICE_SOURCE, _HOST_SOURCE, _SHARED = "kernel.so", "kernel.cu", "host.c", "shared.json"
+_LIBRARY, _DEVICE_SOURCE, _HOST_SOURCE, _PLAN = "kernel.so", "kernel.cu", "host.c", "plan.json"
 _CACHED_BACKEND = "tvm_ffi"
+
+
+class Built(NamedTuple):
+    """A compiled kernel, the bytes of dynamic shared memory of its functions, and a note on how it was planned."""
+
+    kernel: JITKernel
+    dynamic_shared: dict[str, int]
+    note: str
 
 
 def cached(
@@ -41,23 +49,31 @@ def cached(
     pass_configs: dict[str, Any] | None,
     compile_flags: list[str] | None,
     build: Callable[[], JITKernel],
-) -> tuple[JITKernel, dict[str, int]]:
-    """The kernel from the cache, else from ``build``, then kept. An entry that cannot be read is built anew."""
-    if not tilelang.env.is_cache_enabled() or context.execution_backend.name != _CACHED_BACKEND:
+    note: Callable[[], str] = str,
+) -> Built:
+    """The kernel from the cache, else from ``build``, then kept. An entry that cannot be read is built anew.
+
+    ``note`` tells what is to be said of the kernel, once it is built.
+    """
+
+    def built() -> Built:
         kernel = build()
-        return kernel, dynamic_shared(kernel)
+        return Built(kernel, dynamic_shared(kernel), note())
+
+    if not tilelang.env.is_cache_enabled() or context.execution_backend.name != _CACHED_BACKEND:
+        return built()
     entry = cache_dir() / key(lowering, out_idx, context, pass_configs, compile_flags)
     if entry.exists():
         try:
-            shared = json.loads((entry / _SHARED).read_text())
-            return _load(entry, lowering, out_idx, context, pass_configs, compile_flags), shared
+            plan = json.loads((entry / _PLAN).read_text())
+            kernel = _load(entry, lowering, out_idx, context, pass_configs, compile_flags)
+            return Built(kernel, plan["dynamic_shared"], plan["note"])
         except Exception:  # a damaged entry is as good as none
             shutil.rmtree(entry, ignore_errors=True)
-    kernel = build()
-    shared = dynamic_shared(kernel)
+    result = built()
     with contextlib.suppress(OSError):  # a full or read-only disk must not fail the run
-        _save(entry, kernel, shared)
-    return kernel, shared
+        _save(entry, result)
+    return result
 
 
 def cache_dir() -> Path:
@@ -111,13 +127,14 @@ def _load(
     )
 
 
-def _save(entry: Path, kernel: JITKernel, shared: dict[str, int]) -> None:
+def _save(entry: Path, built: Built) -> None:
+    kernel = built.kernel
     entry.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(dir=entry.parent, prefix=".new-"))
     try:
         (aside / _DEVICE_SOURCE).write_text(kernel.get_kernel_source())
         (aside / _HOST_SOURCE).write_text(kernel.get_host_source())
-        (aside / _SHARED).write_text(json.dumps(shared))
+        (aside / _PLAN).write_text(json.dumps({"dynamic_shared": built.dynamic_shared, "note": built.note}))
         kernel.export_library(str(aside / _LIBRARY))
         with contextlib.suppress(OSError):  # another process was first
             aside.rename(entry)

@@ -37,7 +37,8 @@ EVENTS: Mapping[str, str] = {
 """One row per range or instant, sorted by track (cta, thread, lane) then start.
 
 ``kind``: range or instant. ``role``: producer, consumer or missing. ``source``: the marker's ``file:line``. ``cta`` and
-``thread`` are linear, x fastest; ``block_x`` to ``block_z`` are the block's indices, ``sm`` is where it ran.
+``thread`` are the hardware's, linear, x fastest; ``block_x`` to ``block_z`` are the block's indices as the kernel has
+them, which ``T.use_swizzle`` reorders (-1 where that cannot be told), ``sm`` is where it ran.
 
 ``start``, ``end``, ``duration`` are SM cycles since the CTA's entry; ``start_ns`` is zeroed at the trace's first CTA
 and aligned across SMs.
@@ -88,11 +89,13 @@ SITES: Mapping[str, str] = {
     "source": "category",
     "range": "int32",
     "count": "int64",
+    "reason": "category",
 }
 """One row per site, a marker of the kernel; the begin and the end of a range are two.
 
 ``site``: the marker's number; ``range``: that of its range's begin, -1 for an instant. ``kind``: begin, end or instant.
 ``payload``: its type, none, int32, uint32, float32 or bool. ``count``: how often it recorded, 0 for one that never did.
+``reason``: why it never did, as far as the kernel tells; missing for one that did.
 """
 
 LOSSES: Mapping[str, str] = {
@@ -112,7 +115,8 @@ LOSSES: Mapping[str, str] = {
 """One row per writer that lost something, holds something wrong, or never recorded.
 
 ``executed`` markers are ``recorded`` (readable), ``lost`` (no room) or ``corrupt`` (unknown site, a clock that goes
-backwards). ``entered`` is false where the header was never written, or is nonsense (then ``corrupt`` is 1).
+backwards). ``entered`` is false where the header was never written, or is nonsense (then ``corrupt`` is 1). A header
+with more markers than cycles counts as 1 ``corrupt``, too, and its writer as unfinished.
 ``unfinished``: the writer never left the kernel; what it executed is known only as far as it was recorded.
 ``max_events`` is the same in all rows: records per writer that would have held everything.
 """

@@ -275,8 +275,21 @@ def _sites(table: SiteTable, counts: npt.NDArray[np.int64]) -> pd.DataFrame:
         "group": words(lambda site: site.group),
         "lane": words(lambda site: site.lane),
         "source": words(lambda site: in_cells(site.source)),
+        "reason": _reasons(table, counts),
     }
     return frame(columns.SITES, cells, len(table.sites))
+
+
+def _reasons(table: SiteTable, counts: npt.NDArray[np.int64]) -> Any:
+    """Why the sites that have not recorded have not; missing for the others."""
+    known = dict(table.reasons)
+    silent = np.flatnonzero(counts == 0)
+    names, codes = coded(
+        [known.get(site, "no traced CTA ran it in a thread that records there") for site in silent.tolist()]
+    )
+    all_codes = np.full(len(table.sites), -1, np.int64)
+    all_codes[silent] = codes
+    return category(names, all_codes.tolist())
 
 
 def _losses(

@@ -1,7 +1,7 @@
 // Device helper of tltrace_nb: what a traced kernel calls. core/device.py puts the layout's numbers in front of it:
 // __TLT_HEADER_RECORDS, __TLT_RECORD_BYTES, __TLT_STATE_OPEN, __TLT_STATE_DONE (core/slots.py).
 
-static __device__ __forceinline__ unsigned long long __tl_now() {
+static __device__ __forceinline__ unsigned long long __tlt_now() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
   return now;
@@ -13,7 +13,10 @@ static __device__ __forceinline__ unsigned long long __tlt_global_ns() {
   return now;
 }
 
-static __device__ __forceinline__ int __tl_thread_idx_x() { return threadIdx.x; }
+// The hardware's block index: out here no kernel has redefined it.
+static __device__ __forceinline__ int __tlt_block_x() { return blockIdx.x; }
+static __device__ __forceinline__ int __tlt_block_y() { return blockIdx.y; }
+static __device__ __forceinline__ int __tlt_block_z() { return blockIdx.z; }
 
 // The 32 bits of a payload.
 template <typename Integer>
@@ -46,7 +49,7 @@ static __device__ __forceinline__ void __tlt_enter(unsigned* __restrict__ cursor
   longlong2* record = reinterpret_cast<longlong2*>(slots) + header;
   record[0] = make_longlong2((long long)((unsigned long long)__TLT_STATE_OPEN << 32),
                              (long long)((unsigned long long)thread << 32 | tag << 16 | sm));
-  record[1] = make_longlong2((long long)__tl_now(), (long long)__tlt_global_ns());
+  record[1] = make_longlong2((long long)__tlt_now(), (long long)__tlt_global_ns());
 }
 
 // Completes the header; on every way out of the kernel.
@@ -56,7 +59,7 @@ static __device__ __forceinline__ void __tlt_leave(unsigned* __restrict__ cursor
   unsigned header = __tlt_header(row, writer, writers, capacity);
   unsigned executed = ring ? cursor[0] : cursor[0] - header - __TLT_HEADER_RECORDS;
   longlong2* record = reinterpret_cast<longlong2*>(slots) + header;
-  record[2] = make_longlong2((long long)__tl_now(), (long long)__tlt_global_ns());
+  record[2] = make_longlong2((long long)__tlt_now(), (long long)__tlt_global_ns());
   record[0].x = (long long)((unsigned long long)__TLT_STATE_DONE << 32 | executed);
 }
 

@@ -20,6 +20,7 @@ word   ``keep="first"``                          ``keep="last"``
 from __future__ import annotations
 
 import math
+import re
 import struct
 from importlib.resources import files
 from typing import Any
@@ -30,6 +31,7 @@ from tvm.arith import Analyzer
 from tvm.ir import Op
 
 from tltrace_nb.core.ir import Expr, Stmt, ir_transform
+from tltrace_nb.core.reach import LaunchShape
 from tltrace_nb.core.sites import Keep, SiteTable
 from tltrace_nb.core.slots import HEADER_RECORDS, RECORD_BYTES, STATE_DONE, STATE_OPEN
 
@@ -43,6 +45,8 @@ NUM_CTA = "__tlt_num_cta"
 ENTER = "__tlt_enter"
 LEAVE = "__tlt_leave"
 RECORD = "__tlt_record"
+BLOCK = "__tlt_block_"
+"""Begins the names of the functions that give the hardware's block index, one per axis."""
 
 
 def record_name(keep: Keep, beside: bool) -> str:
@@ -50,8 +54,19 @@ def record_name(keep: Keep, beside: bool) -> str:
     return RECORD + ("_ring" if keep is Keep.LAST else "") + ("_beside" if beside else "")
 
 
-def _helper() -> str:
-    """The text of ``device.cuh`` behind the layout's numbers, once per translation unit and with a final newline."""
+_FOR_AUTHORS = {
+    "__tl_now": "unsigned long long __tl_now() { return __tlt_now(); }",
+    "__tl_thread_idx_x": "int __tl_thread_idx_x() { return threadIdx.x; }",
+}
+"""Functions that the helper has for authors alone."""
+
+
+def helper(authors: str) -> str:
+    """The CUDA text that a traced kernel imports, once per translation unit, with a final newline.
+
+    It is ``device.cuh`` behind the layout's numbers, and what authors may call, but for what their own imported sources
+    define. It is to come before those, whose macros then do not reach it.
+    """
     numbers = {
         "HEADER_RECORDS": HEADER_RECORDS,
         "RECORD_BYTES": RECORD_BYTES,
@@ -60,16 +75,32 @@ def _helper() -> str:
     }
     defines = "\n".join(f"#define __TLT_{name} {value}" for name, value in numbers.items())
     body = files("tltrace_nb.core").joinpath("device.cuh").read_text(encoding="utf-8").strip()
-    return f"\n#ifndef __TLT_HELPER\n#define __TLT_HELPER\n{defines}\n{body}\n#endif\n"
+    extra = "\n".join(
+        f"static __device__ __forceinline__ {function}"
+        for name, function in _FOR_AUTHORS.items()
+        if not re.search(rf"\b{name}\s*\([^()]*\)\s*\{{", authors)
+    )
+    return f"\n#ifndef __TLT_HELPER\n#define __TLT_HELPER\n{defines}\n{body}\n{extra}\n#endif\n"
 
 
-HELPER = _helper()
-"""The CUDA text that a traced kernel imports."""
+HELPER = helper("")
+"""The helper of a kernel whose author imports no source."""
 
 
 def cursor_buffer() -> Any:
     """The cursor: ``uint32[4]``, local."""
     return tirx.decl_buffer((4,), "uint32", name=CURSOR, scope="local")
+
+
+def cta_id(shape: LaunchShape) -> Expr:
+    """The executing CTA's linear id, x fastest, as the hardware counts: a kernel may redefine its own ``blockIdx``."""
+    x, y, z = (
+        _value(var.dtype, BLOCK + axis)
+        if isinstance(var, tirx.Var) and not _is_one(extent)
+        else tirx.IntImm("int32", 0)
+        for axis, var, extent in zip("xyz", shape.block_vars, shape.grid, strict=True)
+    )
+    return Analyzer().simplify(x + shape.grid[0] * (y + shape.grid[1] * z))
 
 
 def boundary_call(name: str, cursor: Any, slots: Any, *, row: Expr, writer: Expr, table: SiteTable) -> Stmt:
@@ -148,6 +179,10 @@ def _load(load: Any) -> Expr:
 
 def _value(dtype: Any, name: str, *args: Any) -> Expr:
     return tirx.Call(dtype, Op.get("tirx.call_pure_extern"), [tirx.StringImm(name), *args])
+
+
+def _is_one(extent: Expr) -> bool:
+    return isinstance(extent, tirx.IntImm) and int(extent) == 1
 
 
 def _address(buffer: Any) -> Expr:

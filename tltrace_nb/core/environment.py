@@ -12,6 +12,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,19 @@ if TYPE_CHECKING:
     from tltrace_nb.core.sites import SiteTable
 
 
-def describe(table: SiteTable, grids: tuple[tuple[int, int, int], ...]) -> TraceMeta:
-    """The origin of a trace captured now on the current CUDA device."""
-    gpu, cuda = _gpu()
+def describe(
+    table: SiteTable,
+    grids: tuple[tuple[int, int, int], ...],
+    *,
+    device: int | None = None,
+    started: float | None = None,
+) -> TraceMeta:
+    """The origin of a trace of the CUDA device of that index (default: the current one).
+
+    ``started``: when it was captured, in seconds since 1970 (default: now).
+    """
+    gpu, cuda = _gpu(device)
+    when = datetime.datetime.fromtimestamp(time.time() if started is None else started, datetime.UTC)
     return TraceMeta(
         kernel=table.kernel,
         device="cuda",
@@ -35,19 +46,25 @@ def describe(table: SiteTable, grids: tuple[tuple[int, int, int], ...]) -> Trace
         source=table.source,
         source_hash=table.source_hash,
         command=" ".join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
-        captured=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        captured=when.isoformat(timespec="seconds"),
         grids=grids,
         note=table.note,
     )
 
 
-@functools.cache
-def _gpu() -> tuple[str, str]:
+def _gpu(device: int | None) -> tuple[str, str]:
     import torch
 
     if not torch.cuda.is_available():
         return "", ""
-    return torch.cuda.get_device_name(), str(torch.version.cuda or "")
+    return _card_name(torch.cuda.current_device() if device is None else device), str(torch.version.cuda or "")
+
+
+@functools.cache
+def _card_name(device: int) -> str:
+    import torch
+
+    return str(torch.cuda.get_device_name(device))
 
 
 @functools.cache

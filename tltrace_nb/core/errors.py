@@ -64,6 +64,10 @@ class PlacementError(MarkerError):
     """A marker cannot be kept in place through TileLang's scheduler."""
 
 
+class NameTakenError(TraceError, ValueError):
+    """A kernel has a name of its own that tracing needs."""
+
+
 class CapacityError(TraceError, MemoryError):
     """The slots would exceed the memory budget."""
 

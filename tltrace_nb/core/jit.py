@@ -16,24 +16,24 @@ import tilelang
 from tilelang.jit import JITImpl
 from tilelang.jit.kernel import JITKernel
 from tvm import tirx
-from tvm.arith import Analyzer
 
 from tltrace_nb.core import cache
 from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.options import Auto, AutoOptions
 from tltrace_nb.core.devices import AUTO, model_of
-from tltrace_nb.core.errors import DeviceError, NotTracedError
-from tltrace_nb.core.lowering import PASS_CONFIGS, Lowering, check_budget, prepare
+from tltrace_nb.core.errors import NotTracedError
+from tltrace_nb.core.facade import RecordingKernel
+from tltrace_nb.core.lowering import PASS_CONFIGS, prepare
 from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.resources import resources
+from tltrace_nb.core.plans import BarePlan
 from tltrace_nb.core.schedule import context_with, resolve_target
-from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable, table_rows
+from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable
+from tltrace_nb.core.traced import TracedKernel, VirtualTracedKernel
 
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch
-    from tltrace_nb.core.trace import Trace
-    from tltrace_nb.simulator.run import VirtualKernel
+    from tltrace_nb.core.launch import TracedLaunch
 
 _OUT_IDX = "tilelang_out_idx"
 """Attribute in which a PrimFunc itself names its outputs (``T.empty``)."""
@@ -52,112 +52,16 @@ class Compilation:
     compile_flags: list[str] | str | None = None
 
 
-@dataclass(frozen=True)
-class TracedKernel:
-    """A compiled kernel that records. Calling it takes and returns what the untraced kernel does.
-
-    Each call appends a :class:`~tltrace_nb.core.trace.Trace` to ``trace.history``. Attributes that are not named here
-    are those of the ``JITKernel`` inside (``get_kernel_source``, ``params``, ...).
-    """
-
-    source: Any
-    kernel: JITKernel
-    lowering: Lowering
-    options: TraceOptions
-    captured: Callable[[Trace], None]
-    dynamic_shared: dict[str, int] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.table.kernel}, which records: call it with its inputs>"
-
-    @property
-    def table(self) -> SiteTable:
-        """The kernel's site table."""
-        return self.lowering.table
-
-    @functools.cached_property
-    def resources(self) -> tuple[tuple[int, int], ...] | None:
-        """Registers per thread and bytes of shared memory per CTA of each launch, where they can be known."""
-        found = resources(self.kernel, self.dynamic_shared)
-        return found if found is not None and len(found) == len(self.table.launches) else None
-
-    def __call__(self, *inputs: Any) -> Any:
-        """Run the kernel and capture its trace. Raises ``CapacityError`` when the slots exceed the budget."""
-        outputs, trace = self.run(inputs)
-        self.captured(trace)
-        return outputs
-
-    def run(self, inputs: tuple[Any, ...]) -> tuple[Any, Trace]:
-        """One run: the outputs, and its trace, which is not put into the history."""
-        slots, grids = self.allocate(inputs)
-        outputs = self.kernel(*inputs, slots)
-        return outputs, self.trace(slots, grids)
-
-    def allocate(self, inputs: tuple[Any, ...]) -> tuple[Any, tuple[tuple[int, int, int], ...]]:
-        """Zeroed slots for one run on these inputs, ``int64[rows, writers, words]``, and the grids of the launches."""
-        import torch
-
-        grids = self._grids(inputs)
-        rows = table_rows(self.table)
-        if rows is None:
-            rows = sum(x * y * z for x, y, z in grids)
-        check_budget(self.table, rows, self.options.budget)
-        writers, words = (int(extent) for extent in self.lowering.slots.shape[1:])
-        device = next((t.device for t in inputs if isinstance(t, torch.Tensor)), torch.device("cuda"))
-        if device.type != "cuda" or not torch.cuda.is_available():
-            raise DeviceError(
-                f"kernel {self.table.kernel} was built for a CUDA device, and "
-                + (
-                    "these tensors are on the CPU: move them there, or build it for the virtual GPU"
-                    if torch.cuda.is_available()
-                    else "there is none here: build it for the virtual GPU"
-                )
-                + ", device='virtual'"
-            )
-        return torch.zeros((rows, writers, words), dtype=torch.int64, device=device), grids
-
-    def trace(self, slots: Any, grids: tuple[tuple[int, int, int], ...]) -> Trace:
-        """The trace in filled slots."""
-        from tltrace_nb.core.environment import describe
-        from tltrace_nb.core.trace import Trace
-
-        return Trace(slots, self.table, replace(describe(self.table, grids), resources=self.resources))
-
-    def _grids(self, inputs: tuple[Any, ...]) -> tuple[tuple[int, int, int], ...]:
-        """The grid of every launch, shape variables read off the inputs."""
-        func = self.lowering.anchored
-        outputs = {i % len(func.params) for i in self.kernel.out_idx or ()}
-        taken = [p for i, p in enumerate(func.params[:-1]) if i not in outputs]
-        values: dict[Any, int] = {}
-        for parameter, value in zip(taken, inputs, strict=False):
-            buffer = func.buffer_map.get(parameter)
-            if buffer is None:
-                values[parameter] = value
-                continue
-            for extent, actual in zip(buffer.shape, value.shape, strict=False):
-                if isinstance(extent, tirx.Var):
-                    values[extent] = int(actual)
-        by_name = {str(var.name): tirx.const(v, "int32") for var, v in values.items()}
-
-        def number(e: Any) -> int:
-            named = {v: by_name[str(v.name)] for v in _variables(e) if str(v.name) in by_name}
-            return int(Analyzer().simplify(tirx.stmt_functor.substitute(e, named)) if named else e)
-
-        return tuple((number(x), number(y), number(z)) for x, y, z in self.lowering.grids)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.kernel, name)
-
-
 def compile_traced(
-    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None]
+    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[TracedLaunch], None]
 ) -> TracedKernel:
     """Compile a PrimFunc with its markers recording. Errors as ``lowering.prepare``, and TileLang's own."""
     how = _with_function_attributes(func, how)
     target = resolve_target(how.target)
     with target:
         lowering = prepare(func, target, options, how.pass_configs)
-        context = context_with(lowering.at_boundary, target, how.execution_backend or "auto")
+        plan = BarePlan(lowering, target)
+        context = context_with(lowering.at_boundary, target, how.execution_backend or "auto", plan.at_device)
         outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
         positions = None if outputs is None else [i % len(func.params) for i in outputs]
         if _OUT_IDX in (func.attrs or {}):  # negative positions would count the slots
@@ -174,47 +78,12 @@ def compile_traced(
                 backend_context=context,
             )
 
-        kernel, shared = cache.cached(lowering, positions, context, how.pass_configs, flags, build)
-    return TracedKernel(func, kernel, lowering, options, captured, shared)
-
-
-@dataclass(frozen=True)
-class VirtualTracedKernel:
-    """A kernel that runs on the virtual GPU and records. Calling it takes and returns what the compiled kernel does.
-
-    Tensors are those of the CPU, of torch or NumPy. A long run shows its progress and may be interrupted: what was
-    recorded until then is in ``trace.last``.
-    """
-
-    source: Any
-    virtual: VirtualKernel
-    out_idx: list[int] | None
-    captured: Callable[[Trace], None]
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.table.kernel}, which records on the virtual GPU: call it with its inputs>"
-
-    @property
-    def table(self) -> SiteTable:
-        """The kernel's site table."""
-        return self.virtual.lowering.table
-
-    def __call__(self, *inputs: Any) -> Any:
-        """Run the kernel and capture its trace. Errors as ``simulator.run.VirtualKernel.run``."""
-        return self.run(inputs, self.captured)[0]
-
-    def run(self, inputs: tuple[Any, ...], started: Callable[[Trace], None] | None = None) -> tuple[Any, Trace]:
-        """One run: the outputs, and its trace, which only ``started`` gets before the end."""
-        from tltrace_nb.simulator.progress import progress_bar
-
-        out_idx: list[int] = [] if self.out_idx is None else self.out_idx
-        with progress_bar(self.table.kernel) as progress:
-            outputs, trace = self.virtual.run(inputs, out_idx, started=started, progress=progress)
-        return list(outputs) if isinstance(outputs, tuple) else outputs, trace
+        built = cache.cached(lowering, positions, context, how.pass_configs, flags, build, lambda: plan.note)
+    return TracedKernel(func, built.kernel, lowering, options, captured, built.dynamic_shared, built.note)
 
 
 def compile_virtual(
-    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None], model: str
+    func: Any, how: Compilation, options: TraceOptions, captured: Callable[[TracedLaunch], None], model: str
 ) -> VirtualTracedKernel:
     """Prepare a PrimFunc for the virtual GPU. Errors as ``simulator.run.compile_virtual``."""
     from tltrace_nb.simulator.run import compile_virtual as compile_for
@@ -222,11 +91,11 @@ def compile_virtual(
     how = _with_function_attributes(func, how)
     outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
     virtual = compile_for(func, model, options, pass_configs=how.pass_configs)
-    return VirtualTracedKernel(func, virtual, outputs, captured)
+    return VirtualTracedKernel(func, virtual, outputs, captured, how.pass_configs, how.compile_flags)
 
 
 def compile_for(
-    model: str | None, func: Any, how: Compilation, options: TraceOptions, captured: Callable[[Trace], None]
+    model: str | None, func: Any, how: Compilation, options: TraceOptions, captured: Callable[[TracedLaunch], None]
 ) -> TracedKernel | VirtualTracedKernel:
     """Compile a PrimFunc with its markers recording, for the virtual GPU when there is a ``model``."""
     if model is None:
@@ -239,7 +108,7 @@ def table_of(compiled: Any) -> SiteTable:
 
     Raises ``NotTracedError`` for a kernel that was built without tracing.
     """
-    if isinstance(compiled, (TracedKernel, VirtualTracedKernel)):
+    if isinstance(compiled, RecordingKernel):
         return compiled.table
     func = compiled if isinstance(compiled, tirx.PrimFunc) else getattr(compiled, "prim_func", None)
     attributes = getattr(func, "attrs", None)
@@ -354,7 +223,8 @@ def automatic(kernel: Any, auto: AutoOptions, switch: TraceSwitch) -> Any:
         return TraceJit(kernel, switch, auto, always=True)
     options = switch.options.with_auto(auto)
     if isinstance(kernel, JITKernel):
-        return compile_for(switch.model(), kernel.prim_func, how_of(kernel), options, switch.captured)
+        func = kernel.source if isinstance(kernel, RecordingKernel) else kernel.prim_func
+        return compile_for(switch.model(), func, how_of(kernel), options, switch.captured)
     raise TypeError(
         f"trace.auto got {type(kernel).__name__}; give a @tilelang.jit or @trace.jit builder, a kernel that it has "
         "compiled, or a PrimFunc"
@@ -395,9 +265,3 @@ def _with_function_attributes(func: Any, how: Compilation) -> Compilation:
         own = [how.compile_flags] if isinstance(how.compile_flags, str) else list(how.compile_flags or ())
         changed["compile_flags"] = [*map(str, attributes["tilelang_compile_flags"]), *own]
     return Compilation(**changed)
-
-
-def _variables(e: Any) -> list[Any]:
-    found: list[Any] = []
-    tirx.stmt_functor.post_order_visit(e, lambda node: found.append(node) if isinstance(node, tirx.Var) else None)
-    return found

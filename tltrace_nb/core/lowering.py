@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm import tirx
@@ -22,16 +22,21 @@ from tltrace_nb.core import device
 from tltrace_nb.core.anchors import attach
 from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.settle import settle
-from tltrace_nb.core.errors import CapacityError, PlacementError
-from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, walk, with_block
+from tltrace_nb.core.dead import dead_sites
+from tltrace_nb.core.errors import CapacityError, PayloadError, PlacementError
+from tltrace_nb.core.holds import role_scopes
+from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, with_block
+from tltrace_nb.core.names import IMPORT, imported_sources, refuse_names
 from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
 from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
-from tltrace_nb.core.payloads import check_moving_payloads, check_payloads
-from tltrace_nb.core.placement import ROLE_SCOPE, place, same_schedule, sites_in
+from tltrace_nb.core.payloads import check_moving_payloads, without_payload
+from tltrace_nb.core.placement import leaves_in, place, same_schedule, sites_in
 from tltrace_nb.core.reach import LaunchShape, launches
 from tltrace_nb.core.schedule import schedule
+from tltrace_nb.core.silence import Silence
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, Keep, Launch, SiteTable, table_rows
 from tltrace_nb.core.slots import slot_words, slots_bytes
+from tltrace_nb.core.swizzle import unknown_blocks
 from tltrace_nb.core.writers import LaunchPlan, Plan, RecordPlan, plan
 
 _INT32 = "int32"
@@ -46,10 +51,12 @@ class Lowering:
     """One kernel's way to its recording form.
 
     ``anchored`` is the unscheduled PrimFunc to compile, its markers riding on operators and its ``slots`` parameter
-    appended; ``instrument`` is what happens to it once TileLang has scheduled it.
+    appended; ``instrument`` is what happens to it once TileLang has scheduled it. ``bare`` is the scheduled PrimFunc
+    without markers.
     """
 
     anchored: Any
+    bare: Any
     marked: MarkedKernel
     table: SiteTable
     slots: Any
@@ -58,6 +65,11 @@ class Lowering:
     def instrument(self, scheduled: Any) -> Any:
         """The scheduled PrimFunc with record calls in place of its anchors."""
         return _Emitter(self, place(scheduled, self.marked)).func()
+
+    def with_note(self, note: str) -> Lowering:
+        """The lowering with a further note in its site table."""
+        table = replace(self.table, note="; ".join(filter(None, (self.table.note, note))))
+        return replace(self, anchored=self.anchored.with_attr(TABLE_ATTRIBUTE, table.to_json()), table=table)
 
     def at_boundary(self, module: Any) -> Any:
         """``instrument`` on every function of a module; for ``schedule.context_with``."""
@@ -73,6 +85,7 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not
     schedule.
     """
+    refuse_names(func)
     bare = schedule(strip(func), target, pass_configs)
     if options.auto is not None:
         func = mark(func, options.auto)
@@ -80,7 +93,11 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     marked, anchored = settled.result.marked, settled.result.anchored
     shapes = launches(settled.result.placed)
     note = settled.note or (_NOTHING_TO_MARK if options.auto is not None and not marked.sites else "")
-    table = _table(func, marked, shapes, plan(shapes, marked), options, note)
+    chosen = plan(shapes, marked)
+    silence = Silence.of(marked, settled.result.placed_sites, chosen)
+    table = _table(
+        func, marked, shapes, chosen, options, "; ".join(filter(None, (note, silence.note))), silence.reasons
+    )
     slots = _slots_buffer(table)
     handle = tirx.Var(f"{device.SLOTS}_handle", "handle")
     with_slots = tirx.PrimFunc(
@@ -90,7 +107,7 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
         {**dict(anchored.buffer_map), handle: slots},
         anchored.attrs,
     ).with_attr(TABLE_ATTRIBUTE, table.to_json())
-    return Lowering(with_slots, marked, table, slots, tuple(tuple(shape.grid) for shape in shapes))
+    return Lowering(with_slots, bare, marked, table, slots, tuple(tuple(shape.grid) for shape in shapes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,41 +129,65 @@ def _place(func: Any, bare: Any, target: Any, pass_configs: dict[str, Any] | Non
     marked = read_sites(func)
     check_moving_payloads(marked)
     anchored, scheduled = _attach(marked, bare, target, pass_configs)
-    placed = place(scheduled, marked)
-    check_payloads(placed, marked)
-    return _Placed(marked, anchored, placed)
+    return _Placed(marked, anchored, place(scheduled, marked))
 
 
 def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str, Any] | None) -> tuple[Any, Any]:
     """The anchored kernel and its schedule, which is the bare kernel's."""
     if not marked.sites:
         return strip(marked.func), bare
-    everywhere = _splits_roles(marked, bare)
-    for inline_lets, carry_in_value in itertools.product((False, True), (True, False)):
-        anchored = attach(marked, everywhere=everywhere, carry_in_value=carry_in_value, inline_lets=inline_lets)
-        scheduled = schedule(anchored, target, pass_configs)
-        missing = sites_in(anchored) - sites_in(scheduled)
-        if not missing and same_schedule(scheduled, bare):
-            return anchored, scheduled
-    where = ", ".join(dict.fromkeys(marked.sites[i].source for i in sorted(missing or sites_in(anchored))))
-    what = "would be dropped by" if missing else "would change"
+    everywhere = role_scopes(bare) > role_scopes(marked.func)
+
+    def tried(marked: MarkedKernel) -> tuple[Any, Any, set[int]] | None:
+        """The same, and the sites that are lost; ``None`` if the schedule is another one."""
+        lost = None
+        for inline_lets, carry_in_value in itertools.product((False, True), (True, False)):
+            gone: set[int] = set()
+            for _ in range(2):  # again without what the scheduler proves to be dead code
+                anchored = attach(
+                    marked,
+                    everywhere=everywhere,
+                    carry_in_value=carry_in_value,
+                    inline_lets=inline_lets,
+                    dead=gone,
+                )
+                scheduled = schedule(anchored, target, pass_configs)
+                if not same_schedule(scheduled, bare):
+                    break
+                missing = sites_in(anchored) - sites_in(scheduled)
+                if not missing or not missing - dead_sites(marked, target, pass_configs):
+                    return anchored, scheduled, set()
+                lost = anchored, scheduled, missing
+                gone = leaves_in(anchored) - leaves_in(scheduled)
+        return lost
+
+    found = tried(marked)
+    if found is not None and not found[2]:
+        return found[0], found[1]
+    for site in marked.sites:  # one payload may be to blame
+        without = tried(without_payload(marked, site.id))
+        if without is not None and not without[2]:
+            raise PayloadError(
+                f"kernel {marked.name}, {site.source}: reading the payload of {site.name!r} would change TileLang's "
+                f"schedule on {target.attrs['arch']}; give an expression of loop indices, block indices or kernel "
+                "parameters"
+            )
+    where = ", ".join(dict.fromkeys(s.source for s in marked.sites if found is None or s.id in found[2]))
+    what = "would change" if found is None else "would be dropped by"
     raise PlacementError(
         f"kernel {marked.name}: markers at {where} {what} TileLang's schedule on {target.attrs['arch']}; "
         "put the markers around tile operators (T.copy, T.gemm, T.Parallel loops), or outside the pipelined loop"
     )
 
 
-def _splits_roles(marked: MarkedKernel, bare: Any) -> bool:
-    """Whether TileLang's scheduler divides this kernel into roles."""
-
-    def scopes(func: Any) -> int:
-        return sum(isinstance(s, tirx.AttrStmt) and s.attr_key == ROLE_SCOPE for s, _ in walk(func.body))
-
-    return scopes(bare) > scopes(marked.func)
-
-
 def _table(
-    func: Any, marked: MarkedKernel, shapes: list[LaunchShape], chosen: Plan, options: TraceOptions, note: str
+    func: Any,
+    marked: MarkedKernel,
+    shapes: list[LaunchShape],
+    chosen: Plan,
+    options: TraceOptions,
+    note: str,
+    reasons: tuple[tuple[int, str], ...],
 ) -> SiteTable:
     capacity = max(_capacity(launch, options) for launch in chosen.launches)
     if options.keep is Keep.LAST:
@@ -154,7 +195,8 @@ def _table(
     grids = [_constant_grid(shape) for shape in shapes]
     first_row, entries = 0, []
     for i, (shape, grid) in enumerate(zip(shapes, grids, strict=True)):
-        entries.append(Launch(f"{marked.name}_{i}" if len(shapes) > 1 else marked.name, grid, shape.block, first_row))
+        name = f"{marked.name}_{i}" if len(shapes) > 1 else marked.name
+        entries.append(Launch(name, grid, shape.block, first_row, shape.rasterisation))
         if None in grid and len(shapes) > 1:
             raise PlacementError(
                 f"kernel {marked.name}: several launches of which one has a dynamic grid; trace them one by one"
@@ -179,7 +221,8 @@ def _table(
         max_events=options.max_events,
         source=marked.sites[0].source.rpartition(":")[0] if marked.sites else "",
         source_hash=source_hash(strip(func)),
-        note=note,
+        note="; ".join(filter(None, (note, unknown_blocks(entries)))),
+        reasons=reasons,
     )
     rows = table_rows(table)
     if rows is not None:
@@ -233,6 +276,7 @@ class _Emitter:
         self._table = lowering.table
         self._marked = lowering.marked
         self._placed = placed
+        self._helper = device.helper("\n".join(imported_sources(placed)))
         # The parameter's buffer as the scheduled function has it: passes may have replaced the object.
         self._slots = placed.buffer_map[placed.params[-1]]
         shapes = launches(placed)
@@ -253,7 +297,7 @@ class _Emitter:
         cursor = device.cursor_buffer()
         thread = shape.thread_id()
         boundary = {
-            "row": _row(shape.cta_id(), launch, table),
+            "row": _row(device.cta_id(shape), launch, table),
             "writer": _position(thread, tuple(w.thread for w in table.writers)),
             "table": table,
         }
@@ -261,8 +305,10 @@ class _Emitter:
         leave = device.boundary_call(device.LEAVE, cursor, self._slots, **boundary)
         records = iter(planned.records)
 
-        def record(statement: Stmt, before: RecordPlan | None) -> tuple[Stmt, RecordPlan]:
+        def record(statement: Stmt, before: RecordPlan | None) -> tuple[list[Stmt], RecordPlan | None]:
             here = next(records)
+            if not here.threads:
+                return [], before
             call = device.record_call(
                 cursor,
                 self._slots,
@@ -273,7 +319,7 @@ class _Emitter:
                 capacity=table.capacity,
                 keep=table.keep,
             )
-            return call, here
+            return [call], here
 
         def visit(statement: Stmt) -> Stmt:
             if op_name(statement).endswith("thread_return"):
@@ -284,7 +330,7 @@ class _Emitter:
             for inner in flatten(statement):
                 if is_site(inner):
                     call, before = record(inner, before)
-                    result.append(call)
+                    result += call
                 else:
                     before = None
                     result.append(visit(inner))
@@ -292,7 +338,7 @@ class _Emitter:
 
         body = visit(block.body)
         annotations = dict(block.annotations)
-        annotations["pragma_import_c"] = str(annotations.get("pragma_import_c", "")) + device.HELPER
+        annotations[IMPORT] = self._helper + str(annotations.get(IMPORT, ""))
         return with_block(
             block,
             body=sequence([enter, *flatten(body), leave]),
@@ -315,8 +361,9 @@ def _position(value: Expr, members: tuple[int, ...]) -> Expr:
     if len(steps) == 1 and len(members) > 2:
         (step,) = steps
         offset = value - members[0]
-        inside = tirx.all(value >= members[0], value <= members[-1], tirx.floormod(offset, step) == 0)
-        return tirx.Select(inside, tirx.floordiv(offset, step), missing)
+        # Truncating, for TileLang does not know the offset to be positive, and rounding down would add statements.
+        inside = tirx.all(value >= members[0], value <= members[-1], tirx.truncmod(offset, step) == 0)
+        return tirx.Select(inside, tirx.truncdiv(offset, step), missing)
     position: Expr = missing
     for index, member in enumerate(members):
         position = tirx.Select(value == member, tirx.IntImm(_INT32, index), position)

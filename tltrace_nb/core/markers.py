@@ -64,6 +64,7 @@ class Marker:
     """One placeholder as it stands in the kernel; ``range`` joins the two ends of a range.
 
     An ``automatic`` one was not written by the author (``core.auto.marks``); its ``range`` tells it from the others.
+    ``leaving``: the end of a range at a jump out of it (``core.jumps``).
     """
 
     kind: EventKind
@@ -75,6 +76,7 @@ class Marker:
     range: int = -1
     automatic: bool = False
     over: Over = Over.STATEMENTS
+    leaving: bool = False
 
     def to_json(self) -> str:
         """The marker as the JSON text of its placeholder."""

@@ -6,6 +6,7 @@ their places and a :class:`MarkedKernel` that says what each id is; or the PrimF
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from tvm.ir import Op
 
 from tltrace_nb.core.errors import MarkerError, PlacementError, TokenError
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, op_name, rebuild, sequence, walk
+from tltrace_nb.core.jumps import close_at_jumps
 from tltrace_nb.core.markers import Flow, Group, Marker, Over, is_marker, read_marker
 from tltrace_nb.core.sites import EventKind, Site
 
@@ -27,7 +29,8 @@ DATA_PARALLEL = (tirx.ForKind.PARALLEL, tirx.ForKind.VECTORIZED)
 class MarkedKernel:
     """A PrimFunc whose markers are numbered: each stands as ``__tlt_site(id, payload)``, in order of appearance.
 
-    ``groups`` and ``over`` are the groups of the sites and what they are about, site by site.
+    ``groups`` and ``over`` are the groups of the sites and what they are about, site by site; ``leaving`` are the sites
+    that end a range at a jump out of it.
     """
 
     func: Any
@@ -36,10 +39,17 @@ class MarkedKernel:
     groups: tuple[Group, ...]
     flows: tuple[tuple[str, str], ...]
     over: tuple[Over, ...]
+    leaving: frozenset[int] = frozenset()
+
+    @property
+    def end_of(self) -> dict[int, int]:
+        """For each range, by the site of its begin, the site where it ends if nothing jumps out of it."""
+        ends = (s for s in self.sites if s.kind is EventKind.RANGE_END and s.id not in self.leaving)
+        return {s.range: s.id for s in ends}
 
 
 def read_sites(func: Any) -> MarkedKernel:
-    """Number the markers of a PrimFunc as sites.
+    """Number the markers of a PrimFunc as sites, those included that end ranges where control jumps out of them.
 
     Raises ``MarkerError`` for a marker where none can stand and for a range that is never ended.
     """
@@ -67,6 +77,7 @@ def read_sites(func: Any) -> MarkedKernel:
         markers.append(found)
         return site_statement(len(markers) - 1, payload)
 
+    func = close_at_jumps(func)
     numbered = func.with_body(visit(func.body, ()))
     begins = {m.range: i for i, m in enumerate(markers) if m.kind is EventKind.RANGE_BEGIN}
     ended = {m.range for m in markers if m.kind is EventKind.RANGE_END}
@@ -81,7 +92,8 @@ def read_sites(func: Any) -> MarkedKernel:
         for i, m in enumerate(markers)
     )
     groups, over = tuple(m.group for m in markers), tuple(m.over for m in markers)
-    return MarkedKernel(numbered, kernel, sites, groups, tuple(dict.fromkeys(flows)), over)
+    leaving = frozenset(i for i, m in enumerate(markers) if m.leaving)
+    return MarkedKernel(numbered, kernel, sites, groups, tuple(dict.fromkeys(flows)), over, leaving)
 
 
 def strip(func: Any) -> Any:
@@ -98,13 +110,21 @@ def has_markers(func: Any) -> bool:
     return any(is_marker(statement) for statement, _ in walk(func.body))
 
 
-def site_statement(site: int, payload: Expr, *condition: Expr) -> Stmt:
+def site_statement(site: int, payload: Expr, *condition: Expr, roles: Collection[str] = ()) -> Stmt:
     """The statement that stands for a marker in place: ``__tlt_site(site, payload)``.
 
-    While it is lifted out of a branch it has the branch's condition as well.
+    While it is lifted out of a branch it has the branch's condition as well; where several roles of a specialised
+    kernel record it in code that all run, it has their names.
     """
     arguments = [tirx.StringImm(SITE), tirx.IntImm("int32", site), payload, *condition]
-    return tirx.Evaluate(tirx.Call("handle", Op.get("tirx.call_extern"), arguments))
+    return tirx.Evaluate(
+        tirx.Call("handle", Op.get("tirx.call_extern"), [*arguments, *map(tirx.StringImm, sorted(roles))])
+    )
+
+
+def site_roles(statement: Stmt) -> frozenset[str]:
+    """The roles in a ``__tlt_site`` statement."""
+    return frozenset(str(each.value) for each in statement.value.args[3:] if isinstance(each, tirx.StringImm))
 
 
 def is_site(statement: Stmt) -> bool:

@@ -71,10 +71,7 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
 
     Raises ``NotTracedError`` for a kernel without tracing, and ``DeviceError`` for one of the virtual GPU.
     """
-    import tilelang
-
-    from tltrace_nb.core.jit import TracedKernel, VirtualTracedKernel
-    from tltrace_nb.core.numbering import strip
+    from tltrace_nb.core.traced import TracedKernel, VirtualTracedKernel
 
     if isinstance(kernel, VirtualTracedKernel):
         raise DeviceError(
@@ -83,16 +80,9 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
         )
     if not isinstance(kernel, TracedKernel):
         raise NotTracedError("overhead takes a kernel that @trace.jit built with tracing on: trace.enable() first")
-    inner = kernel.kernel
-    plain = tilelang.compile(
-        strip(kernel.source),
-        out_idx=list(inner.out_idx) if inner.out_idx else None,
-        target=inner.target,
-        pass_configs=inner.pass_configs,
-        compile_flags=inner.compile_flags,
-    )
+    inner, plain = kernel.kernel, kernel.untraced
     _, trace = kernel.run(inputs)
-    slots, _ = kernel.allocate(inputs)
+    slots = kernel.prepare(inputs).slots
     times = _interleaved(
         (lambda: plain(*inputs), lambda: inner(*inputs, slots), lambda: plain(*inputs)), rounds, launches
     )

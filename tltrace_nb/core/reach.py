@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,9 @@ from tvm import tirx
 from tvm.arith import Analyzer
 from tvm.ir import Range
 
-from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, substitute, uses, walk
+from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, buffer_loads, substitute, uses, walk
+from tltrace_nb.core.sites import Rasterisation
+from tltrace_nb.core.swizzle import rasterisation
 
 WARP = 32
 """Threads of a warp."""
@@ -42,6 +44,8 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "LE": np.less_equal,
     "GT": np.greater,
     "GE": np.greater_equal,
+    "And": np.logical_and,
+    "Or": np.logical_or,
 }
 _BITWISE: dict[str, Callable[[Any, Any], Any]] = {
     "tirx.bitwise_and": np.bitwise_and,
@@ -69,6 +73,7 @@ class LaunchShape:
     block: tuple[int, int, int]
     author_block: tuple[int, int, int]
     body: Stmt
+    rasterisation: Rasterisation | None = None
 
     @property
     def threads(self) -> int:
@@ -78,10 +83,6 @@ class LaunchShape:
     def thread_id(self) -> Expr:
         """The linear id of the executing thread, x fastest."""
         return _linear(self.thread_vars, self.block)
-
-    def cta_id(self) -> Expr:
-        """The linear id of the executing CTA, x fastest."""
-        return _linear(self.block_vars, self.grid)
 
 
 def launches(func: Any) -> list[LaunchShape]:
@@ -103,7 +104,11 @@ def arithmetic(e: Expr) -> tuple[Callable[[Any, Any], Any], list[Expr]] | None:
 
 
 class Reach:
-    """The threads that reach a statement, given its ancestors."""
+    """Expressions and conditions for every thread of a block, as far as thread indices decide them.
+
+    ``values``, where a method takes them, are what variables and local buffers (by ``data``) hold: arrays over the
+    threads; anything else is unknown.
+    """
 
     def __init__(self, launch: LaunchShape):
         self._count = launch.threads
@@ -122,6 +127,7 @@ class Reach:
                     self._known[statement.var] = value
 
     def of(self, statement: Stmt, above: tuple[Stmt, ...]) -> frozenset[int]:
+        """The threads that the conditions around a statement may let come to it."""
         alive = np.ones(self._count, dtype=bool)
         for outer, inner in itertools.pairwise((*above, statement)):
             if isinstance(outer, tirx.IfThenElse):
@@ -129,21 +135,34 @@ class Reach:
         return frozenset(np.flatnonzero(alive).tolist())
 
     def branch(self, statement: Any, then: bool) -> Lanes:
-        return self._may(statement.condition, then)
+        """The threads that may take a branch of an ``if``."""
+        return self.may(statement.condition, then)
 
-    def _may(self, e: Expr, want: bool) -> Lanes:
+    def may(self, e: Expr, want: bool, values: Mapping[Any, Any] | None = None) -> Lanes:
         """The threads in which a condition may turn out as wanted."""
         if isinstance(e, tirx.Not):
-            return self._may(e.a, not want)
+            return self.may(e.a, not want, values)
         if isinstance(e, (tirx.And, tirx.Or)):
-            a, b = self._may(e.a, want), self._may(e.b, want)
+            a, b = self.may(e.a, want, values), self.may(e.b, want, values)
             both_must = isinstance(e, tirx.And) == want
             return a & b if both_must else a | b
-        value = self.evaluate(e)
+        value = self.evaluate(e, values)
         if value is None:
             return self._possible(e if want else tirx.Not(e))
         truth = np.broadcast_to(np.asarray(value, dtype=bool), (self._count,))
         return truth if want else ~truth
+
+    def leads(self, condition: Expr, want: bool, alive: Lanes) -> Lanes:
+        """The first of the threads alive, if the condition turns out as wanted in it wherever it does in any thread."""
+        found = np.zeros(self._count, bool)
+        if not alive.any() or buffer_loads(condition):
+            return found
+        first = int(np.argmax(alive))
+        wanted = condition if want else tirx.Not(condition)
+        here = {v: tirx.IntImm(str(v.dtype), int(lanes[first])) for v, lanes in self._known.items() if np.ndim(lanes)}
+        with self._analyzer.constraint_scope(self._analyzer.simplify(wanted)):
+            found[first] = self._analyzer.can_prove(substitute(wanted, here))
+        return found
 
     def _possible(self, condition: Expr) -> Lanes:
         """The threads for which a condition holds in some CTA, or for which that cannot be told."""
@@ -157,19 +176,21 @@ class Reach:
 
         return np.array([not impossible(thread) for thread in range(self._count)])
 
-    def evaluate(self, e: Expr) -> Any:
-        """The value in every thread, or ``None`` where it depends on more than thread indices."""
+    def evaluate(self, e: Expr, values: Mapping[Any, Any] | None = None) -> Any:
+        """The value in every thread, or ``None`` where it depends on more than thread indices and ``values``."""
         if isinstance(e, (tirx.IntImm, int)):
             return int(e)
-        if isinstance(e, tirx.Var):
-            return next((value for var, value in self._known.items() if var.same_as(e)), None)
+        if isinstance(e, (tirx.Var, tirx.BufferLoad)):
+            key = e if isinstance(e, tirx.Var) else e.buffer.data
+            held = None if values is None else values.get(key)
+            if held is None:
+                return self._known.get(e) if isinstance(e, tirx.Var) else None
+            return held if isinstance(held, np.ndarray) else None
         if isinstance(e, tirx.Cast):
-            return self.evaluate(e.value)
+            return self.evaluate(e.value, values)
         if isinstance(e, tirx.Not):
-            inner = self.evaluate(e.a)
+            inner = self.evaluate(e.a, values)
             return None if inner is None else np.logical_not(inner)
-        if isinstance(e, (tirx.And, tirx.Or)):
-            return self._logic(e)
         if isinstance(e, tirx.Call) and getattr(e.op, "name", "") in _THREADS_PER and not e.args:
             lanes = np.arange(self._count)
             per = _THREADS_PER[e.op.name]
@@ -178,14 +199,8 @@ class Reach:
         if found is None:
             return None
         function, operands = found
-        a, b = (self.evaluate(operand) for operand in operands)
+        a, b = (self.evaluate(operand, values) for operand in operands)
         return None if a is None or b is None else function(a, b)
-
-    def _logic(self, e: Any) -> Any:
-        a, b = self.evaluate(e.a), self.evaluate(e.b)
-        if isinstance(e, tirx.Or):
-            return None if a is None or b is None else np.logical_or(a, b)
-        return None if a is None or b is None else np.logical_and(a, b)
 
 
 def _launch(block: Stmt, above: tuple[Stmt, ...]) -> LaunchShape:
@@ -206,6 +221,7 @@ def _launch(block: Stmt, above: tuple[Stmt, ...]) -> LaunchShape:
         (hardware[0], hardware[1], hardware[2]),
         (x, y, z),
         block.body,
+        rasterisation(block),
     )
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tltrace_nb.core import slots as layout
 from tltrace_nb.core.errors import SlotsError
+from tltrace_nb.core.rasterised import block_indices
 from tltrace_nb.core.sites import Keep, SiteTable
 
 Grids = tuple[tuple[int, int, int], ...]
@@ -29,7 +30,8 @@ LONGEST = 1 << 62
 class Blocks:
     """Where each row of the slots ran: ``launch``, ``cta`` and ``xyz[3]``, ``int32[num_cta]`` each.
 
-    ``cta`` is the linear id (x fastest); the CTAs of a second launch continue after those of the first.
+    ``cta`` is the hardware's linear id (x fastest); the CTAs of a second launch continue after those of the first.
+    ``xyz`` are the block's indices as the kernel has them.
     """
 
     launch: Int32s
@@ -41,6 +43,7 @@ class Blocks:
 class Writers:
     """What the headers say, one element per slot (slot = row * number of writers + writer).
 
+    ``nonsense``: the header cannot be right; where only its exit is wrong, the writer has ``entered``, is not ``done``.
     ``held`` records lie in the slot, from position ``first`` of the ring. ``offset`` is the writer's entry and ``span``
     its time inside the kernel (``LONGEST`` while unknown), in cycles; ``entry`` (per row) is its CTA's entry clock.
     """
@@ -116,8 +119,10 @@ def place_blocks(slots: Int64s, table: SiteTable, grids: Grids | None = None) ->
         raise SlotsError(f"slots hold {rows} CTAs, the table of kernel {table.kernel!r} lists {len(table.ctas)}")
     if writers and table.ctas is None and ((linear < 0) | (linear >= sizes[launch])).any():
         raise SlotsError(f"slots hold CTAs up to {linear.max()}, beyond the grid {actual} of kernel {table.kernel!r}")
-    width, height = extents[launch, 0], extents[launch, 1]
-    xyz = np.stack([linear % width, linear // width % height, linear // (width * height)])
+    xyz = np.zeros((3, rows), np.int64)
+    for index, each in enumerate(table.launches):
+        mine = launch == index
+        xyz[:, mine] = block_indices(linear[mine], extents[index], each.rasterisation)
     return Blocks(launch.astype(np.int32), (first_cta[launch] + linear).astype(np.int32), xyz.astype(np.int32))
 
 
@@ -138,6 +143,11 @@ def read_writers(slots: Int64s, table: SiteTable) -> Writers:
     nonsense = (entered & ~sane) | ~(entered | (head["state"] == 0))
     entered &= sane
     done &= sane
+    # A marker takes its thread at least a cycle, so who counted more has another's exit in its header. Its records are
+    # read like those of a writer that never left.
+    miscounted = done & (head["executed"] > span)
+    done &= ~miscounted
+    span[miscounted] = LONGEST
     earliest = np.where(entered, since, LONGEST).reshape(rows, count).min(axis=1, initial=LONGEST)
     entry = head["entry_clock"][some] + earliest if count else np.zeros(rows, np.int64)
 
@@ -160,7 +170,7 @@ def read_writers(slots: Int64s, table: SiteTable) -> Writers:
         writer=np.tile(np.arange(count, dtype=np.int32), rows),
         entered=entered,
         done=done,
-        nonsense=nonsense,
+        nonsense=nonsense | miscounted,
         executed=executed,
         held=held,
         first=first,

@@ -1,6 +1,6 @@
 """Around a run: outputs and slots told apart, slots checked and decoded, timelines written.
 
-In: a compiled kernel, what it returned. Out: the author's outputs, a :class:`Trace`, files.
+In: a compiled kernel, what it returned. Out: the author's outputs, a launch or its :class:`Trace`, files.
 """
 
 from __future__ import annotations
@@ -16,25 +16,28 @@ from tltrace_nb.core.slots import STATE_DONE, headers, slot_words
 from tltrace_nb.core.trace import Trace
 
 if TYPE_CHECKING:
+    from tltrace_nb.core.launch import TracedLaunch
     from tltrace_nb.core.rows import Instant, Slice
     from tltrace_nb.core.sites import SiteTable
 
 
 def run(
-    compiled: Any, inputs: tuple[Any, ...], *, must_trace: bool, started: Callable[[Trace], None]
-) -> tuple[Any, Trace | None]:
-    """The kernel's own outputs (one tensor or a tuple) and its trace, if it was built to record.
+    compiled: Any, inputs: tuple[Any, ...], *, must_trace: bool, started: Callable[[TracedLaunch], None]
+) -> tuple[Any, TracedLaunch | None]:
+    """The kernel's own outputs (one tensor or a tuple) and its launch, if it was built to record.
 
-    ``started`` gets the trace of a virtual run before it fills, so that one that fails leaves what it recorded.
+    ``started`` gets a virtual launch before its trace fills, so that one that fails leaves what it recorded.
     """
-    from tltrace_nb.core.jit import TracedKernel, VirtualTracedKernel, table_of
+    from tltrace_nb.core.jit import table_of
+    from tltrace_nb.core.launch import TracedLaunch
+    from tltrace_nb.core.traced import TracedKernel, VirtualTracedKernel
 
     if isinstance(compiled, VirtualTracedKernel):
-        outputs, trace = compiled.run(inputs, started)
-        return _one_or_tuple(outputs), trace
+        outputs, launch = compiled.launch(inputs, started)
+        return _one_or_tuple(outputs), launch
     if isinstance(compiled, TracedKernel):
-        outputs, trace = compiled.run(inputs)
-        return _one_or_tuple(outputs), trace
+        outputs, launch = compiled.launch(inputs)
+        return _one_or_tuple(outputs), launch
     try:
         table_of(compiled)
     except NotTracedError:
@@ -43,7 +46,7 @@ def run(
         return compiled(*inputs), None
     returned = compiled(*inputs)
     *outputs, slots = returned if isinstance(returned, (tuple, list)) else [returned]
-    return _one_or_tuple(outputs), decode(compiled, slots)
+    return _one_or_tuple(outputs), TracedLaunch.of(decode(compiled, slots))
 
 
 def decode(compiled: Any, slots: Any) -> Trace:
@@ -52,10 +55,11 @@ def decode(compiled: Any, slots: Any) -> Trace:
 
     table = table_of(compiled)
     _check_shape(slots, table)
+    device = slots.device.index if getattr(slots, "is_cuda", False) else None
     slots = slots.cpu().numpy() if hasattr(slots, "cpu") else slots
     _check_tag(slots, table)
     grids = tuple((n.grid[0] or 1, n.grid[1] or 1, n.grid[2] or 1) for n in table.launches)
-    return Trace(slots, table, describe(table, grids))
+    return Trace(slots, table, describe(table, grids, device=device))
 
 
 def free_base(folder: Path, stem: str) -> Path:

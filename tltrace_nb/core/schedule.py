@@ -1,11 +1,14 @@
-"""TileLang's own CUDA pass pipeline, opened at one place: where the schedule is final and layouts are not yet chosen.
+"""TileLang's own CUDA pass pipeline, opened at two places: where the schedule is final and layouts are not yet chosen,
+and behind the last pass that plans (shared memory, barriers, fences), where host and device are functions of their own.
 
-In: a PrimFunc of tile operators and a target. Out: the PrimFunc as TileLang schedules it (:func:`schedule`), or a
-backend context whose pipeline calls a function of ours at that place (:func:`context_with`).
+In: a PrimFunc of tile operators and a target. Out: the PrimFunc as TileLang schedules it (:func:`schedule`), the module
+that it plans for a scheduled one (:func:`planned`), or a backend context whose pipeline calls functions of ours at
+those places (:func:`context_with`).
 
-The pass list is not copied. TileLang's two pipeline functions are run as they are, with one name of their globals bound
-to a stand-in: ``tilelang.transform.LayoutInference``, the first pass after software pipelining. Nothing is patched; the
-stand-in is seen only by the copies of the functions that are made here.
+The pass list is not copied. TileLang's two pipeline functions are run as they are, with two names of their globals
+bound to stand-ins: ``tilelang.transform.LayoutInference``, the first pass after software pipelining, and
+``MakePackedAPI``, the first after planning. Nothing is patched; the stand-ins are seen only by the copies of the
+functions that are made here.
 """
 
 from __future__ import annotations
@@ -32,16 +35,26 @@ KNOWN_TILELANG = "0.1.15"
 DEFAULT_ARCHITECTURE = "sm_90a"
 
 _FIRST_PASS_AFTER_SCHEDULING = "LayoutInference"
+_FIRST_PASS_AFTER_PLANNING = "MakePackedAPI"
+_SHOWS_LAYOUTS = "LayoutVisual"
 
 AtBoundary = Callable[[Any], Any]
 
 
-class _Scheduled(Exception):  # noqa: N818 (it is news, no error)
-    """Ends a dry run of the pipeline at the boundary."""
+class _Reached(Exception):  # noqa: N818 (it is news, no error)
+    """Ends a dry run of the pipeline at one of its boundaries."""
 
     def __init__(self, module: Any):
-        super().__init__("scheduled")
+        super().__init__("reached")
         self.module = module
+
+
+def _stop(module: Any) -> Any:
+    raise _Reached(module)
+
+
+def _pass_on(module: Any) -> Any:
+    return module
 
 
 class _Namespace:
@@ -73,27 +86,48 @@ def schedule(func: Any, target: Any, pass_configs: dict[str, Any] | None = None)
     ``target`` is a ``tvm.target.Target`` with a host, from ``resolve_target``. TileLang's own errors pass through
     whole.
     """
-
-    def stop(module: Any) -> Any:
-        raise _Scheduled(module)
-
-    pipeline = _pipeline_with(stop)
+    pipeline = _pipeline_with(_stop)
     module = tvm.IRModule({func.attrs["global_symbol"]: func})
     try:
         with pass_context(pass_configs), target:
             PreLowerSemanticCheck(module)
             pipeline(module, target)
-    except _Scheduled as scheduled:
+    except _Reached as scheduled:
         (result,) = scheduled.module.functions.values()
         return result
     raise AssertionError("the pipeline ended without reaching the boundary")
 
 
-def context_with(at_boundary: AtBoundary, target: Any, execution_backend: str | None = "auto") -> BackendContext:
-    """A backend context like TileLang's own whose pipeline passes the scheduled module through ``at_boundary``."""
+def planned(scheduled: Any, target: Any) -> Any:
+    """The module with host and device functions that TileLang's passes make of a scheduled PrimFunc, all planned.
+
+    It runs the passes between the two places, in the current pass context.
+    """
+
+    def take(_: Any) -> Any:
+        return tvm.IRModule({scheduled.attrs["global_symbol"]: scheduled})
+
+    try:
+        with target:
+            _pipeline_with(take, _stop, shows_layouts=False)(tvm.IRModule(), target)
+    except _Reached as reached:
+        return reached.module
+    raise AssertionError("the pipeline ended without reaching the boundary")
+
+
+def context_with(
+    at_boundary: AtBoundary,
+    target: Any,
+    execution_backend: str | None = "auto",
+    at_device: AtBoundary = _pass_on,
+) -> BackendContext:
+    """A backend context like TileLang's own whose pipeline passes the module through functions of ours.
+
+    ``at_boundary`` gets it scheduled, ``at_device`` split into host and device functions, with all planned.
+    """
     context = create_backend_context(target, None, execution_backend)
     kind = context.target.kind.name
-    pipelines = {**context.module.pipelines, kind: PassPipeline(kind, _pipeline_with(at_boundary))}
+    pipelines = {**context.module.pipelines, kind: PassPipeline(kind, _pipeline_with(at_boundary, at_device))}
     return replace(context, module=replace(context.module, pipelines=pipelines))
 
 
@@ -104,26 +138,37 @@ def pass_context(pass_configs: dict[str, Any] | None) -> Iterator[None]:
         yield
 
 
-def _pipeline_with(at_boundary: AtBoundary) -> Callable[[Any, Any], Any]:
+def _pipeline_with(
+    at_boundary: AtBoundary, at_device: AtBoundary = _pass_on, *, shows_layouts: bool = True
+) -> Callable[[Any, Any], Any]:
     body, prologue = cuda_pipeline.CUDAPassPipelineBody, cuda_pipeline.CUDAPassPipelineBodyPrologue
-    if (
-        prologue.__name__ not in body.__code__.co_names
-        or _FIRST_PASS_AFTER_SCHEDULING not in prologue.__code__.co_names
+    for function, name in (
+        (body, prologue.__name__),
+        (prologue, _FIRST_PASS_AFTER_SCHEDULING),
+        (body, _FIRST_PASS_AFTER_PLANNING),
     ):
-        raise VersionError(
-            f"TileLang {tilelang.__version__} has a CUDA pass pipeline that this tltrace_nb does not know "
-            f"(no {_FIRST_PASS_AFTER_SCHEDULING} in {prologue.__name__}); install "
-            f"tilelang=={KNOWN_TILELANG} or a newer tltrace_nb"
-        )
-    layout_inference = tilelang.transform.LayoutInference
-
-    def at_boundary_then_layouts() -> Callable[[Any], Any]:
-        return lambda module: layout_inference()(at_boundary(module))
-
-    transform = _Namespace(tilelang.transform, **{_FIRST_PASS_AFTER_SCHEDULING: at_boundary_then_layouts})
-    opened = _rebind(prologue, tilelang=_Namespace(tilelang, transform=transform))
-    pipeline: Callable[[Any, Any], Any] = _rebind(body, **{prologue.__name__: opened})
+        if name not in function.__code__.co_names:
+            raise VersionError(
+                f"TileLang {tilelang.__version__} has a CUDA pass pipeline that this tltrace_nb does not know "
+                f"(no {name} in {function.__name__}); install "
+                f"tilelang=={KNOWN_TILELANG} or a newer tltrace_nb"
+            )
+    names: dict[str, Any] = {} if shows_layouts else {_SHOWS_LAYOUTS: _pass_on}
+    opened = _rebind(prologue, tilelang=_passing_through(at_boundary, _FIRST_PASS_AFTER_SCHEDULING), **names)
+    pipeline: Callable[[Any, Any], Any] = _rebind(
+        body, tilelang=_passing_through(at_device, _FIRST_PASS_AFTER_PLANNING), **{prologue.__name__: opened}
+    )
     return pipeline
+
+
+def _passing_through(function: AtBoundary, name: str) -> Any:
+    """``tilelang``, but its pass ``name`` gets what ``function`` makes of the module."""
+    its_pass = getattr(tilelang.transform, name)
+
+    def function_then_pass() -> Callable[[Any], Any]:
+        return lambda module: its_pass()(function(module))
+
+    return _Namespace(tilelang, transform=_Namespace(tilelang.transform, **{name: function_then_pass}))
 
 
 def _rebind(function: Any, **names: Any) -> Any:

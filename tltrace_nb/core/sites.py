@@ -79,17 +79,41 @@ class Writer:
     thread: int
 
 
+ROW, COLUMN = "rasterization2DRow", "rasterization2DColumn"
+"""TileLang's device functions for ``T.use_swizzle``, by the direction of their panels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rasterisation:
+    """How a kernel maps CTAs to block indices (``T.use_swizzle``): TileLang's device function and its panels.
+
+    ``panel`` is in blocks, ``cluster`` the CTAs of a cluster along x. ``function`` is empty where a kernel has several
+    patterns, or one that does not hold in all of it.
+    """
+
+    function: str
+    panel: int
+    cluster: int = 1
+
+    @property
+    def known(self) -> bool:
+        """Whether block indices can be told from CTAs."""
+        return self.function in (ROW, COLUMN) and self.cluster > 0 < self.panel and self.panel % self.cluster == 0
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One kernel of a PrimFunc. ``grid`` has ``None`` where an extent is known only at run time.
 
     Its CTAs are the rows ``first_row ...`` of the slots; ``first_row`` is 0 for the first (and usually only) launch.
+    ``rasterisation`` is ``None`` where the kernel's block indices are the hardware's.
     """
 
     name: str
     grid: tuple[int | None, int | None, int | None]
     block: tuple[int, int, int]
     first_row: int = 0
+    rasterisation: Rasterisation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +122,8 @@ class SiteTable:
 
     ``capacity`` is in records per writer, the header not counted. ``ctas`` lists the linear ids of the traced CTAs in
     row order, or is ``None`` when every CTA is traced. ``flows`` are the (source, destination) names of ``trace.dag``.
-    ``note`` says what of the kernel is not marked although it was asked for.
+    ``note`` says what of the kernel is not marked although it was asked for. ``reasons`` are the sites that cannot
+    record, or may be silent while others pass them, each with the reason.
     """
 
     kernel: str
@@ -113,6 +138,7 @@ class SiteTable:
     source: str = ""
     source_hash: str = ""
     note: str = ""
+    reasons: tuple[tuple[int, str], ...] = ()
     version: int = TABLE_VERSION
 
     @property
@@ -123,8 +149,12 @@ class SiteTable:
     def to_json(self) -> str:
         """The table as JSON text; ``from_json`` is its inverse."""
         fields = dataclasses.asdict(self)
-        if not self.note:  # tables of earlier versions have none, and the text decides the tag
-            del fields["note"]
+        for name in ("note", "reasons"):  # tables of earlier versions have none, and the text decides the tag
+            if not fields[name]:
+                del fields[name]
+        for launch in fields["launches"]:
+            if launch["rasterisation"] is None:
+                del launch["rasterisation"]
         return json.dumps(fields, sort_keys=True)
 
     @classmethod
@@ -148,15 +178,21 @@ class SiteTable:
                     ),
                     "writers": tuple(Writer(**w) for w in raw["writers"]),
                     "flows": tuple((str(a), str(b)) for a, b in raw["flows"]),
-                    "launches": tuple(
-                        Launch(**{**n, "grid": tuple(n["grid"]), "block": tuple(n["block"])}) for n in raw["launches"]
-                    ),
+                    "reasons": tuple((int(site), str(reason)) for site, reason in raw.get("reasons", ())),
+                    "launches": tuple(map(_launch, raw["launches"])),
                     "keep": Keep(raw["keep"]),
                     "ctas": None if raw["ctas"] is None else tuple(raw["ctas"]),
                 }
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(f"not a site table of tltrace_nb: {error}") from error
+
+
+def _launch(raw: dict[str, Any]) -> Launch:
+    """A launch out of its JSON."""
+    pattern = raw.get("rasterisation")
+    shapes = {"grid": tuple(raw["grid"]), "block": tuple(raw["block"])}
+    return Launch(**{**raw, **shapes, "rasterisation": None if pattern is None else Rasterisation(**pattern)})
 
 
 def table_rows(table: SiteTable) -> int | None:

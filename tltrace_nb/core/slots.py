@@ -69,3 +69,14 @@ def headers(slots: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
 def records(slots: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
     """The records as ``RECORD[num_cta, num_writers, capacity]``, a view when ``slots`` is contiguous."""
     return np.ascontiguousarray(slots).view(RECORD)[..., HEADER_RECORDS:]
+
+
+def forget_unfinished(slots: npt.NDArray[np.int64]) -> None:
+    """Zero the records of writers that never left the kernel, in place: without a count nobody knows which are theirs.
+
+    For slots that were not zeroed before the launch; the header stays, so that the writer counts as unfinished.
+    """
+    head = RECORD_WORDS * HEADER_RECORDS
+    opened = (slots[..., 0] >> 32) == STATE_OPEN
+    if opened.any():
+        slots[opened, head:] = 0

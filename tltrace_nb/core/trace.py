@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
+from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.rows import Instant, Slice, rows
 from tltrace_nb.core.sites import SiteTable
 from tltrace_nb.core.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
@@ -38,6 +39,10 @@ __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
 LIMIT = 2000
 """Default of the most events that a figure draws one by one: about 5 s to the first paint."""
+
+
+VIEWS = "_timelines"
+"""Attribute in which its views keep what they share; a copy of a trace has views of its own."""
 
 
 class DeviceArray(Protocol):
@@ -77,10 +82,34 @@ class Trace:
         source: Any = self._source
         if callable(source):
             source = source()
+        if not getattr(source, "live", False):
+            self._source = None  # a device buffer is not kept once it has been copied, unless it fills again
         if hasattr(source, "cpu"):
             source = source.cpu().numpy()
-        self._source = None  # a device buffer is not kept once it has been copied
         return np.asarray(source)
+
+    def refresh(self) -> Trace:
+        """Read the slots of a CUDA graph anew: the events of its last replay. Returns the trace.
+
+        Frames and figures made before stay as they were; ``copy.copy(trace)`` keeps a replay's events. Raises
+        ``TraceError`` for the trace of one launch, which never changes.
+
+        >>> graph.replay()
+        >>> trace.refresh().events
+        """
+        if not getattr(self._source, "live", False):
+            raise TraceError(
+                f"kernel {self.table.kernel}: this is the trace of one launch, which does not change; only the trace "
+                "of a launch that a CUDA graph captured has later replays to read"
+            )
+        for read in ("slots", "_frames", "rows"):
+            vars(self).pop(read, None)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles hold: the raw record on the host, and the frames where they have been made."""
+        _ = self.slots
+        return {name: value for name, value in vars(self).items() if name != VIEWS} | {"_source": None}
 
     @property
     def device_bytes(self) -> int:

@@ -187,6 +187,9 @@ def _check(table: SiteTable) -> None:
     for launch in table.launches:
         numbers += [launch.first_row, *(1 if extent is None else extent for extent in launch.grid), *launch.block]
         words.append(launch.name)
+        if launch.rasterisation is not None:
+            words.append(launch.rasterisation.function)
+            numbers += [launch.rasterisation.panel, launch.rasterisation.cluster]
     small = all(isinstance(number, int) and -1 <= number < 1 << 31 for number in numbers)
     dense = [site.id for site in table.sites] == list(range(len(table.sites)))
     shaped = all(len(launch.grid) == len(launch.block) == 3 for launch in table.launches)

@@ -15,15 +15,15 @@ from tvm import tirx
 from tvm.arith import Analyzer, ConstIntBound
 from tvm.ir import Range
 
+from tltrace_nb.core.arrivals import arrivals
 from tltrace_nb.core.errors import MarkerError
+from tltrace_nb.core.holds import CONSUMER, PRODUCER, ROLE_SCOPE
 from tltrace_nb.core.ir import Expr, Stmt, ir_transform, op_name, walk
 from tltrace_nb.core.markers import Group
-from tltrace_nb.core.numbering import MarkedKernel, is_site, site_id
-from tltrace_nb.core.placement import ROLE_SCOPE
+from tltrace_nb.core.numbering import MarkedKernel, is_site, site_id, site_roles
 from tltrace_nb.core.reach import WARP, Lanes, LaunchShape, Reach
-from tltrace_nb.core.sites import ENTRY_POINT, Writer
+from tltrace_nb.core.sites import ENTRY_POINT, EventKind, Writer
 
-PRODUCER, CONSUMER = "producer", "consumer"
 _UNKNOWN = 1 << 20
 """What only the run knows is taken to be this large, and twice as large, to see what depends on it."""
 
@@ -46,10 +46,16 @@ class LaunchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Who records in a PrimFunc: its writers, the same in all its launches, and what each launch records."""
+    """Who records in a PrimFunc: its writers, the same in all its launches, and what each launch records.
+
+    ``absent``: the sites to which no thread comes. ``undecided``: the sites, each with the thread that records there,
+    to which that thread comes or not as its own data say, while others may come without it.
+    """
 
     writers: tuple[Writer, ...]
     launches: tuple[LaunchPlan, ...]
+    absent: frozenset[int]
+    undecided: dict[int, int]
 
 
 def plan(shapes: list[LaunchShape], marked: MarkedKernel) -> Plan:
@@ -67,28 +73,44 @@ def plan(shapes: list[LaunchShape], marked: MarkedKernel) -> Plan:
     if not groups:
         groups, roles = {0: ENTRY_POINT}, {0: None}
     writers = tuple(Writer(i, groups[t], roles[t], t) for i, t in enumerate(sorted(groups)))
-    return Plan(writers, tuple(draft.against(frozenset(groups)) for draft in drafts))
+    stops = [stop for draft in drafts for stop in draft.stops]
+    certain = {stop.site for stop in stops if not stop.chosen <= stop.undecided}
+    return Plan(
+        writers,
+        tuple(draft.against(frozenset(groups)) for draft in drafts),
+        frozenset(stop.site for stop in stops) - {stop.site for stop in stops if stop.chosen},
+        {stop.site: min(stop.chosen) for stop in stops if stop.chosen and stop.site not in certain},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """One site statement: the threads that reach it, those of which data decide whether they do, and those that write
+    there, and how often at most."""
+
+    site: int
+    reached: frozenset[int]
+    undecided: frozenset[int]
+    chosen: frozenset[int]
+    times: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """One launch: for each site statement the threads that reach it, those that write there, and how often at most."""
+    """One launch: its site statements in program order, and the group of each thread that writes."""
 
     roles: _Roles
-    reached: list[frozenset[int]]
-    chosen: list[frozenset[int]]
-    times: list[int | None]
+    stops: list[_Stop]
     groups: dict[int, str]
 
     @classmethod
     def of(cls, launch: LaunchShape, marked: MarkedKernel) -> _Draft:
-        reach = Reach(launch)
-        draft = cls(_roles(launch, reach), [], [], [], {})
+        draft = cls(_roles(launch, Reach(launch)), [], {})
         author_threads = math.prod(launch.author_block)
         shift = launch.threads - author_threads if draft.roles.automatic else 0
-        for statement, above in walk(launch.body):
-            if not is_site(statement):
-                continue
+        begun: dict[int, frozenset[int]] = {}
+        places = ((statement, above) for statement, above in walk(launch.body) if is_site(statement))
+        for (statement, above), arrival in zip(places, arrivals(launch), strict=True):
             site = marked.sites[site_id(statement)]
             group = marked.groups[site.id]
             if group.lead >= author_threads:
@@ -96,23 +118,26 @@ class _Draft:
                     f"kernel {marked.name}, {site.source}: group {group.name!r} has lead={group.lead}, but the block "
                     f"has {author_threads} threads; give a lead below {author_threads}"
                 )
-            threads = reach.of(statement, above)
-            chosen = _choose(group, threads, shift, draft.roles.producer)
-            draft.reached.append(threads)
-            draft.chosen.append(chosen)
-            draft.times.append(_trip_count(above, launch))
+            if site.kind is EventKind.RANGE_END:  # whoever has begun a range ends it
+                chosen = begun.get(site.range, frozenset()) & arrival.threads
+            else:
+                parts = draft.roles.parts(arrival.threads, statement)
+                chosen = frozenset().union(*(_choose(group, p, shift, draft.roles.producer) for p in parts))
+                begun[site.id] = begun.get(site.id, frozenset()) | chosen
+            undecided = arrival.undecided if group.per == "group" else frozenset()
+            draft.stops.append(_Stop(site.id, arrival.threads, undecided, chosen, _trip_count(above, launch)))
             for thread in chosen:
                 draft.groups.setdefault(thread, group.name)
         return draft
 
     def against(self, everyone: frozenset[int]) -> LaunchPlan:
         """The plan, given the writers of all launches."""
-        records = (RecordPlan(c, (r & everyone) <= c) for r, c in zip(self.reached, self.chosen, strict=True))
+        records = (RecordPlan(stop.chosen, (stop.reached & everyone) <= stop.chosen) for stop in self.stops)
         totals: dict[int, int | None] = {}
-        for chosen, times in zip(self.chosen, self.times, strict=True):
-            for thread in chosen:
+        for stop in self.stops:
+            for thread in stop.chosen:
                 known = totals.get(thread, 0)
-                totals[thread] = None if times is None or known is None else known + times
+                totals[thread] = None if stop.times is None or known is None else known + stop.times
         counts = [n for n in totals.values() if n is not None]
         return LaunchPlan(tuple(records), max(counts, default=0) if len(counts) == len(totals) else None)
 
@@ -122,6 +147,11 @@ class _Roles:
     producer: frozenset[int]
     consumer: frozenset[int]
     automatic: bool
+
+    def parts(self, threads: frozenset[int], statement: Stmt) -> list[frozenset[int]]:
+        """The threads that reach a site, role by role where several roles record it."""
+        of = {PRODUCER: self.producer, CONSUMER: self.consumer}
+        return [threads & of[role] for role in sorted(site_roles(statement))] or [threads]
 
     def of(self, thread: int) -> str | None:
         return PRODUCER if thread in self.producer else CONSUMER if thread in self.consumer else None

@@ -101,7 +101,7 @@ ATTRIBUTES: Mapping[str, Decision] = {
     "tl.ws_pipeline_depth": "asks TileLang's scheduler for stages, which has run",
     "tl.assume": "a promise of the author's",
     "tl.assume_requires_runtime_check": "a promise that the host checks before the launch",
-    "threadblock_swizzle_pattern": "numbers the CTAs anew: who computes what, not what is computed",
+    "threadblock_swizzle_pattern": DONE,
     "async_scope": "copies within may end late; they are waited for before what they bring is read",
     "reduce_scope": DONE,
     "tl.min_blocks_per_sm": "limits registers: changes speed, not values",

@@ -22,6 +22,7 @@ from tltrace_nb.simulator.intrinsics import (
     BY_WARP,
     FLOOR_DIVISION,
     FLOOR_REMAINDER,
+    HARDWARE_BLOCK,
     IDENTITY,
     INFIX,
     INTEGER,
@@ -269,8 +270,10 @@ class Expressions:
         return self._threads(name, e, place)
 
     def _helper(self, e: Any, place: Place) -> str:
-        """What payloads are made of (``core.device``): a load at a flat index, divisions that round down."""
+        """Functions of ``core.device``: what payloads are made of, and the hardware's block index."""
         name = str(e.args[0].value)
+        if name in HARDWARE_BLOCK:
+            return f"c.cta.block[{HARDWARE_BLOCK[name]}]"
         if name in (FLOOR_DIVISION, FLOOR_REMAINDER):
             a, b = (self(x, place) for x in e.args[1:])
             return f"({a} {'//' if name == FLOOR_DIVISION else '%'} {b})"

@@ -45,4 +45,6 @@ PRINTS = "debug_print"
 """Beginning of the functions that ``T.print`` calls."""
 OTHER_TRACERS = ("TL_IKET_EVENT",)
 """Beginnings of functions with which other tools mark a kernel, which change nothing in it."""
+HARDWARE_BLOCK = {"__tlt_block_x": 0, "__tlt_block_y": 1, "__tlt_block_z": 2}
+"""Functions of the device helper that give the hardware's block index, and the axes."""
 IDENTITY = ("likely", "tvm_static_handle", "__ldg")

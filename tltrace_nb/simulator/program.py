@@ -22,6 +22,8 @@ from tvm import tirx
 
 from tltrace_nb.core.ir import Expr, Stmt, op_name, post_order_visit, walk
 from tltrace_nb.core.reach import LaunchShape
+from tltrace_nb.core.sites import Rasterisation
+from tltrace_nb.core.swizzle import is_inner, pattern
 from tltrace_nb.simulator import bits, tiles, values, warps
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
@@ -328,6 +330,11 @@ class Writer:
     def arrives(self, buffer: Any, strands: tuple[int, ...]) -> None:
         """Note that the strands arrive here at a barrier of this buffer."""
         self._arrivals.setdefault(self._buffers[buffer].number, []).append(Arrival(self._here, strands))
+
+    def swizzle(self, attribute: Stmt) -> tuple[Rasterisation, bool]:
+        """The pattern of a ``T.use_swizzle``, and whether it holds for a branch or a loop alone."""
+        above = next(above for s, above in walk(self._shape.body) if s.same_as(attribute))
+        return pattern(attribute, self._annotations), is_inner(above)
 
     def parameter(self, data: Any, node: Any) -> Any:
         """The kernel's parameter with this data."""

@@ -93,6 +93,8 @@ class Recorder:
         """End the records of the writers among these lanes."""
         for pen in c.pens:
             if _at(mask, pen.position) and not pen.left:
+                # Markers side by side share a reading of the clock, but a marker takes a cycle at least.
+                c.t += max(0, pen.head[1] + pen.executed - c.clock())
                 pen.tail = (c.clock(), c.global_ns())
                 pen.left = True  # after the tail: an interrupted writer counts as open
                 self._write(pen)

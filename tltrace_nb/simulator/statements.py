@@ -14,6 +14,7 @@ from tvm import tirx
 
 from tltrace_nb.core.device import ENTER, LEAVE, RECORD
 from tltrace_nb.core.ir import Stmt, buffer_loads, flatten, op_name, post_order_visit, uses, walk
+from tltrace_nb.core.swizzle import is_swizzle
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.expressions import Place
@@ -53,6 +54,8 @@ class Statements:
                 return self(s.block, place)
             case tirx.SBlock():
                 return self(s.body, place)
+            case tirx.AttrStmt() if is_swizzle(s):
+                return self._rasterised(s, place)
             case tirx.AttrStmt():
                 if s.attr_key == "reduce_scope":
                     w.combiner = type(s.node.result[0]).__name__
@@ -83,6 +86,21 @@ class Statements:
                 pass
             case _:
                 raise w.unsupported(f"statements of the kind {type(s).__name__}", s)
+        return place
+
+    def _rasterised(self, s: Any, place: Place) -> Place:
+        """``T.use_swizzle``: other block indices from here on; in a branch or a loop, to its end."""
+        w = self._w
+        found, inner = w.swizzle(s)
+        if not found.known:
+            clusters = (
+                "" if found.cluster == 1 else " of clusters that are not along x alone, or do not divide the panel"
+            )
+            raise w.unsupported(f"the block order {found.function or s.value}{clusters}", s)
+        w.line(f"c.rasterise({w.named(found)})")
+        place = self(s.body, place)
+        if inner:
+            w.line("c.rasterise(None)")
         return place
 
     def spend(self, place: Place) -> None:

@@ -15,6 +15,8 @@ from tvm import tirx
 from tvm.arith import Analyzer
 
 from tltrace_nb.core.ir import substitute
+from tltrace_nb.core.rasterised import block_indices
+from tltrace_nb.core.sites import Rasterisation
 from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.engine import Engine
 from tltrace_nb.simulator.errors import UnsupportedError
@@ -58,6 +60,7 @@ class Layout:
         self._watch = watch
         self.cluster = _cluster(annotations)
         self._scalars = scalars
+        self._indices: dict[Rasterisation | None, Array] = {}
         self._counts = {d: [int(c) for c in counts] for d, counts in annotations.get("barrier_init", {}).items()}
         fallbacks = {d: float(v) for d, v in dict(annotations.get("safe_value_map", {})).items()}
         kinds: dict[Any, set[str]] = {}
@@ -91,12 +94,17 @@ class Layout:
 
     def make_cta(self, engine: Engine, cta_number: int) -> Cta:
         """A CTA with memory of its own."""
-        x, y, _ = self.grid
-        block = (cta_number % x, cta_number // x % y, cta_number // (x * y))
+        x, y, z = self._blocks(None)[:, cta_number].tolist()
+        block = (x, y, z)
         cx, cy, cz = self.cluster
         cluster = (block[0] // cx, block[1] // cy, block[2] // cz)
         rank = block[0] % cx + cx * (block[1] % cy + cy * (block[2] % cz))
-        cta = Cta(self.name, cta_number, block, cluster, rank)
+
+        def blocks(pattern: Rasterisation) -> tuple[int, int, int]:
+            x, y, z = self._blocks(pattern)[:, cta_number].tolist()
+            return x, y, z
+
+        cta = Cta(self.name, cta_number, block, cluster, rank, blocks)
         store: dict[Any, tuple[Array, Array | None]] = {}
         barriers: dict[Any, list[Mbarrier]] = {}
 
@@ -130,6 +138,12 @@ class Layout:
             cta.strands.append(Strand(engine, cta, i, lanes, self.values, view, barrier))
         cta.left = len(cta.strands)
         return cta
+
+    def _blocks(self, pattern: Rasterisation | None) -> Array:
+        """The block indices of all CTAs, ``int64[3, n]``."""
+        if pattern not in self._indices:
+            self._indices[pattern] = block_indices(np.arange(math.prod(self.grid)), self.grid, pattern)
+        return self._indices[pattern]
 
     def _shape(self, buffer: Any) -> tuple[int, ...]:
         return tuple(number(e, self._scalars) for e in buffer.shape)

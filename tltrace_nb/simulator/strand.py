@@ -23,17 +23,27 @@ from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Load, Meet, Multip
 _WARP = 32
 
 if TYPE_CHECKING:
+    from tltrace_nb.core.sites import Rasterisation
     from tltrace_nb.simulator.engine import Engine, Sm
     from tltrace_nb.simulator.recording import Pen
 
 
 class Cta:
-    """One CTA on its SM."""
+    """One CTA on its SM. ``block`` are the hardware's indices, ``blocks`` those that a pattern maps them to."""
 
-    def __init__(self, name: str, number: int, block: tuple[int, int, int], cluster: Any, rank: int):
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        block: tuple[int, int, int],
+        cluster: Any,
+        rank: int,
+        blocks: Callable[[Rasterisation], tuple[int, int, int]],
+    ):
         self.name = name
         self.number = number
         self.block = block
+        self.blocks = blocks
         self.cluster = cluster
         self.rank = rank
         self.strands: list[Strand] = []
@@ -107,9 +117,8 @@ class Strand:
 
     @property
     def who(self) -> str:
-        """Its CTA and its threads."""
-        x, y, z = self.cta.block
-        return f"CTA ({x}, {y}, {z}), {self.threads}"
+        """Its CTA, by the block indices that it has, and its threads."""
+        return f"CTA ({self.block_x}, {self.block_y}, {self.block_z}), {self.threads}"
 
     @functools.cached_property
     def random(self) -> Random:
@@ -123,6 +132,10 @@ class Strand:
     def thread(self, tag: str) -> Array:
         """The thread index along an axis, ``threadIdx.x``."""
         return {"x": self.threads_x, "y": self.threads_y, "z": self.threads_z}[tag[-1]]
+
+    def rasterise(self, pattern: Rasterisation | None) -> None:
+        """Take the block indices of a pattern, or the hardware's again."""
+        self.block_x, self.block_y, self.block_z = self.cta.block if pattern is None else self.cta.blocks(pattern)
 
     def first(self, strands: tuple[int, ...]) -> int:
         """The first of these strands that is still there."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from tltrace_nb.core.trace import VIEWS
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -49,5 +51,5 @@ class Link:
 
 def link_of(trace: TraceLike) -> Link:
     """The link of ``trace``; it lives as long as the trace does."""
-    link: Link = vars(trace).setdefault("_timelines", Link())
+    link: Link = vars(trace).setdefault(VIEWS, Link())
     return link
