@@ -18,7 +18,7 @@ def test_results_equal_torch(name: str, gpu: str) -> None:
 
 @T.macro
 def _random(A, tx):
-    T.rng_init(1, 0, tx)
+    T.rng_init(1, 0, tx, generator="curandStateXORWOW_t")
     A[tx] = T.rng_rand()
 
 
@@ -35,7 +35,7 @@ def _stochastic(A, tx):
 @pytest.mark.parametrize(
     ("construct", "named"),
     [
-        (_random, "rng_init"),
+        (_random, "the generator curandStateXORWOW_t"),
         (_foreign, "author_s_function"),
         (_stochastic, "a Cast whose annotations is not rounding to nearest"),
     ],

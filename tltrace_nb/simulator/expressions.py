@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 _AFFINE = ("Add", "Sub", "Mul")
 """Arithmetic on the indices of an element, which compilers do once for all elements of a thread."""
+_RANDOM = 20
+"""Instructions of a random number: a quarter of ten rounds (estimate)."""
 _DEEP = 80
 """Parentheses of an expression whose value gets a name; Python's parser takes 200 in one another."""
 _DIVISION = 5
@@ -296,6 +298,12 @@ class Expressions:
         if name in BY_WARP:
             got = f"by_warp(c.ids, {BY_WARP[name]!r}, {self(e.args[-1], place)}, {place.mask})"
             return self._w.assign(got)
+        if name in ("rng_rand", "rng_rand_float"):
+            how = str(e.args[0].value) if name == "rng_rand_float" else "next"
+            if str(e.dtype) not in ("uint32", "float32"):
+                raise self._w.unsupported(f"random numbers of the type {e.dtype}", e)
+            self._w.tally.add(Unit.CUDA, _RANDOM, "int32")
+            return self._w.assign(f"c.random.{how}({place.mask})")
         if name == "activemask":
             return self._w.assign(f"by_warp(c.ids, 'ballot', True, {place.mask})")
         if name in BY_BLOCK:
@@ -351,7 +359,7 @@ class Expressions:
             nonlocal plain
             name = str(getattr(getattr(node, "op", None), "name", ""))
             plain = plain and not isinstance(node, tirx.BufferLoad) and "if_then_else" not in name
-            plain = plain and not any(part in name for part in ("sync", "atomic", "shuffle", "ballot", "reduce"))
+            plain = plain and not any(part in name for part in ("sync", "atomic", "shuffle", "ballot", "reduce", "rng"))
             plain = plain and not isinstance(
                 node, (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod, tirx.And, tirx.Or)
             )

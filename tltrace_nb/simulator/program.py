@@ -418,7 +418,7 @@ class Writer:
         """Whether a value may not be skipped."""
         found: list[str] = []
         post_order_visit(e, lambda n: found.append(str(n.op.name)) if isinstance(n, tirx.Call) else None)
-        return any("atomic" in name for name in found)
+        return any("atomic" in name or "rng" in name for name in found)
 
     def nest_registers(self, loop: Any) -> list[Any]:
         """The ``local`` buffers that a parallel loop nest writes: each of its iterations has its own."""

@@ -143,7 +143,13 @@ class VirtualKernel:
                     launched(watch)
                     return watch.end(engine.now, slots)
 
-                settle(watched, before, given, error)
+                try:
+                    settle(watched, before, given, error)
+                except UnwrittenError:
+                    before.restore()
+                    with contextlib.suppress(UnwrittenError):
+                        launched()  # the trace is that of the run which failed
+                    raise
                 note = "; ".join(filter(None, (note, f"{error} (no output, branch or address depends on it)")))
         except SimulationError as error:
             error.trace = trace

@@ -5,6 +5,7 @@ In: the engine and the launch. Out: who the threads are, the buffers that they s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from tltrace_nb.simulator.costing import Cost
 from tltrace_nb.simulator.errors import SimulationError, StepLimitError
 from tltrace_nb.simulator.memory import Array, Mask, View
 from tltrace_nb.simulator.printing import printed
+from tltrace_nb.simulator.randoms import Random
 from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until
 
 _WARP = 32
@@ -117,6 +119,11 @@ class Strand:
     def who(self) -> str:
         """Its CTA, by the block indices that it has, and its threads."""
         return f"CTA ({self.block_x}, {self.block_y}, {self.block_z}), {self.threads}"
+
+    @functools.cached_property
+    def random(self) -> Random:
+        """The generators of its threads."""
+        return Random(self.n)
 
     def view(self, number: int) -> View:
         """One of the program's buffers."""

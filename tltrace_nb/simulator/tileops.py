@@ -18,6 +18,7 @@ from tltrace_nb.simulator.barrierops import BARRIERS, BarrierOperators
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.expressions import Place
 from tltrace_nb.simulator.intrinsics import OTHER_TRACERS, PRINTS
+from tltrace_nb.simulator.randoms import GENERATOR
 from tltrace_nb.simulator.tiles import REDUCTIONS
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
 
@@ -65,6 +66,11 @@ class TileOperators:
             self._w.line(f"c.check_lanes({asked}, {place.mask}, {message!r})")
         elif name == "call_extern" and str(call.args[0].value) == "__nanosleep":
             self._w.line(f"c.t += {self._w.same(call.args[1], place)} * c.engine.gpu.clock_ghz")
+        elif name == "rng_init" and not place.grid:
+            if str(call.args[3].value) != GENERATOR:
+                raise self._w.unsupported(f"the generator {call.args[3].value}", call)
+            given = ", ".join(self._w.expressions(e, place) for e in call.args[:3])
+            self._w.line(f"c.random.init({place.mask}, {given})")
         elif name == "call_extern" and str(call.args[0].value).startswith(PRINTS):
             self._print(call, place)
         elif name == "call_extern" and not str(call.args[0].value).startswith(OTHER_TRACERS):

@@ -21,7 +21,7 @@ PARALLEL = tirx.ForKind.PARALLEL
 _BY_THREAD = (
     "get_lane_idx", "get_warp_idx", "get_warp_idx_sync", "get_warp_group_idx", "tl_shuffle_elect", "shfl",
     "warp_shuffle", "_ret_elem_op", "any_sync", "all_sync", "ballot", "warp_reduce",
-    "activemask", "match_a",
+    "activemask", "match_a", "rng_rand",
 )  # fmt: skip
 
 
