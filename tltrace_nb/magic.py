@@ -189,7 +189,7 @@ class TraceMagics(Magics):
                     budget=options.budget,
                     auto=options.auto,
                 ),
-                plain_builders(trace),
+                plain_builders(trace) as interception,
             ):
                 value = run()
         except BaseException as error:
@@ -200,7 +200,7 @@ class TraceMagics(Magics):
                     self._present(captured, request, "")
             raise
         captured = since(before)
-        self._present(captured, request, "" if captured else self._reason(kernels))
+        self._present(captured, request, "" if captured else self._reason(kernels, list(interception.built_before)))
         return value
 
     def _present(self, captured: list[Trace], request: Request, why_nothing: str) -> None:
@@ -237,9 +237,15 @@ class TraceMagics(Magics):
             name: value for name, value in values.items() if isinstance(value, (tilelang.JITKernel, tilelang.JITImpl))
         }
 
-    def _reason(self, kernels: dict[str, Any]) -> str:
+    def _reason(self, kernels: dict[str, Any], built_before: list[str]) -> str:
         """Why nothing was captured: by name where the code names a kernel that cannot record, else in general."""
         here = {name: value for name, value in kernels.items() if self.shell.user_ns.get(name) is value}
+        if not here and built_before:
+            were = f"kernel{'s' * (len(built_before) > 1)} {', '.join(built_before)}"
+            return (
+                f"{were} had been built before this cell, and what exists stays as it is: build it in the cell "
+                "(behind an lru_cache, clear that first), or run trace.auto(kernel) instead of the kernel."
+            )
         if not here:
             return (
                 "no kernel that @trace.jit built in this cell ran. A kernel is traced when it is called: "

@@ -22,9 +22,10 @@ from tltrace_nb.core import device
 from tltrace_nb.core.anchors import attach
 from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.settle import settle
+from tltrace_nb.core.carried import strip, with_markers
 from tltrace_nb.core.errors import CapacityError, PlacementError
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, op_name, rebuild, sequence, walk, with_block
-from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
+from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id
 from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
 from tltrace_nb.core.payloads import check_moving_payloads, check_payloads
 from tltrace_nb.core.placement import ROLE_SCOPE, place, same_schedule, sites_in
@@ -73,6 +74,7 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not
     schedule.
     """
+    func = with_markers(func)
     bare = schedule(strip(func), target, pass_configs)
     if options.auto is not None:
         func = mark(func, options.auto)

@@ -73,6 +73,7 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
     """
     import tilelang
 
+    from tltrace_nb.core.intercept import untraced
     from tltrace_nb.core.jit import TracedKernel, VirtualTracedKernel
     from tltrace_nb.core.numbering import strip
 
@@ -84,13 +85,14 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
     if not isinstance(kernel, TracedKernel):
         raise NotTracedError("overhead takes a kernel that @trace.jit built with tracing on: trace.enable() first")
     inner = kernel.kernel
-    plain = tilelang.compile(
-        strip(kernel.source),
-        out_idx=list(inner.out_idx) if inner.out_idx else None,
-        target=inner.target,
-        pass_configs=inner.pass_configs,
-        compile_flags=inner.compile_flags,
-    )
+    with untraced():
+        plain = tilelang.compile(
+            strip(kernel.source),
+            out_idx=list(inner.out_idx) if inner.out_idx else None,
+            target=inner.target,
+            pass_configs=inner.pass_configs,
+            compile_flags=inner.compile_flags,
+        )
     _, trace = kernel.run(inputs)
     slots, _ = kernel.allocate(inputs)
     times = _interleaved(
