@@ -141,17 +141,19 @@ class TraceSwitch:
         self._state = replace(self._state, enabled=False)
 
     @contextlib.contextmanager
-    def tracing(self, enabled: bool = True, output: str | None = None, **options: Any) -> Iterator[TraceSwitch]:
+    def tracing(
+        self, enabled: bool = True, output: str | None = None, *, everywhere: bool = False, **options: Any
+    ) -> Iterator[TraceSwitch]:
         """Turn tracing on (or off) for a block; ``options`` as ``enable``.
 
         It holds in the block, and in the threads and asyncio tasks that are started there, until the block ends. Other
-        threads and tasks see nothing of it.
+        threads and tasks see nothing of it, unless it is to hold ``everywhere`` in the process.
 
         >>> with trace.tracing(max_events=1024):
         ...     kernel = build()
         """
         before = self._state
-        with BLOCKS.opened(self, before):
+        with BLOCKS.opened(self, before, everywhere):
             if enabled:
                 self.enable(output or before.output, **options)
             else:

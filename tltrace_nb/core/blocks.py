@@ -4,7 +4,8 @@ In: an owner and its value for the time of a block. Out: the innermost open bloc
 
 A block holds in the context that opened it and in what is started there while it is open: asyncio tasks and threads.
 Nobody else sees it, but for threads that Python did not start and that act for they do not say whom, such as those of
-torch's autograd engine: these see the blocks that were opened last. When it ends, it ends for all of them.
+torch's autograd engine: these see the blocks that were opened last. When it ends, it ends for all of them. A block may
+also be opened for the whole process: then it is outside of all others.
 """
 
 from __future__ import annotations
@@ -67,11 +68,20 @@ class Blocks:
     def __init__(self) -> None:
         self._current: ContextVar[Block | None] = ContextVar("tltrace_block", default=None)
         self._opened: list[Block] = []
+        self._everywhere: Block | None = None
         self._threads = Replacements(lambda: [(threading.Thread, "start", self._start)])
 
     @contextlib.contextmanager
-    def opened(self, owner: object, value: Any) -> Iterator[Block]:
-        """A block of ``owner`` that is open for as long as the ``with`` block."""
+    def opened(self, owner: object, value: Any, everywhere: bool = False) -> Iterator[Block]:
+        """A block of ``owner`` that is open for as long as the ``with`` block, here or everywhere."""
+        if everywhere:
+            block = self._everywhere = Block(owner, value, self._everywhere)
+            try:
+                yield block
+            finally:
+                block.open = False
+                self._everywhere = block.outer
+            return
         block = Block(owner, value, self._innermost())
         with self._threads:
             self._opened.append(block)
@@ -86,10 +96,12 @@ class Blocks:
 
     def innermost(self, owner: object) -> Block | None:
         """The open block of ``owner`` that holds here."""
-        block = self._innermost()
-        while block is not None and not (block.open and block.owner is owner):
-            block = block.outer
-        return block
+        for block in (self._innermost(), self._everywhere):
+            while block is not None:
+                if block.open and block.owner is owner:
+                    return block
+                block = block.outer
+        return None
 
     def _innermost(self) -> Block | None:
         block = self._current.get()

@@ -193,7 +193,7 @@ def _keep(entry: Path, kernel: JITKernel, shared: dict[str, int]) -> None:
     aside = folder / f"{_ASIDE}{entry.name[:16]}-{os.getpid()}-{time.monotonic_ns()}"
     aside.mkdir(0o700)
     try:
-        kernel.export_library(str(aside / _LIBRARY))
+        kernel.adapter.get_exportable_executable().export_library(str(aside / _LIBRARY))
         texts = {
             _DEVICE_SOURCE: kernel.get_kernel_source(),
             _HOST_SOURCE: kernel.get_host_source(),

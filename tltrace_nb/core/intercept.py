@@ -39,16 +39,17 @@ Own = Callable[..., Any]
 
 
 @contextlib.contextmanager
-def plain_builders(switch: TraceSwitch) -> Iterator[Interception]:
+def plain_builders(switch: TraceSwitch, everywhere: bool = False) -> Iterator[Interception]:
     """Within, while the switch is on, what TileLang compiles is traced, also where a builder has its kernel already.
 
+    ``everywhere``: in all threads of the process; else for those that ``core.blocks`` names.
     Nothing of it stays, also when the block fails: neither the interception nor a kernel that goes on recording.
     """
     interception = Interception(switch)
     if importlib.util.find_spec("tilelang") is None:
         yield interception
         return
-    with _REPLACEMENTS, BLOCKS.opened(Interception, interception):
+    with _REPLACEMENTS, BLOCKS.opened(Interception, interception, everywhere):
         yield interception
 
 
@@ -84,11 +85,14 @@ class Interception:
         if lowered or (options.auto is None and not has_markers(func)):
             return self.known(plain())
         name = str(func.attrs["global_symbol"])
+        failure: Exception | None = None
         try:
             traced = compile_for(None, func, how, options, self._captured)
         except Exception as error:
+            failure = error
+        if failure is not None:
             kernel = self.known(plain())  # its errors are the program's own
-            self._say(name, error)
+            self._say(name, failure)
             return kernel
         return Intercepted(traced, plain, lambda: here() is not None, functools.partial(self._say, name))
 
@@ -259,15 +263,13 @@ class _Tunings(dict[Any, Any]):
 
 def _untuned(tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a tuned builder returns where there is no device to search on: its kernel of the first configuration."""
+    as_kernel = kwargs.pop("__return_kernel", False)
     configs = tuner.configs(*args, **kwargs) if callable(tuner.configs) else tuner.configs
     chosen = dict(configs[0])
     builder, pass_configs = tuner.jit_impl, chosen.pop("pass_configs", None)
     if pass_configs:
         builder = replace(builder, pass_configs={**(builder.pass_configs or {}), **pass_configs})
-    arguments = {**kwargs, **chosen}
-    if arguments.pop("__return_kernel", False):
-        return builder.compile(*args, **arguments)
-    return builder(*args, **arguments)
+    return builder.compile(*args, **kwargs, **chosen) if as_kernel else builder(*args, **kwargs, **chosen)
 
 
 def _replaced() -> list[tuple[Any, str, Callable[[Own], Own]]]:
