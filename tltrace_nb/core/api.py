@@ -414,10 +414,10 @@ class TraceSwitch:
         """
         from tltrace_nb.core.runs import free_base
 
-        base = free_base(Path(self.output), stem)
-        self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
-        if hasattr(events, "save"):
-            events.save(f"{base}.tltrace")
+        with free_base(Path(self.output), stem) as base:
+            self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
+            if hasattr(events, "save"):
+                events.save(f"{base}.tltrace")
         return str(base)
 
     def export_html(
