@@ -160,7 +160,31 @@ def compile_traced(
 ) -> TracedKernel:
     """Compile a PrimFunc with its markers recording, with all that TileLang would compile it with.
 
-    Errors as ``lowering.prepare``, and TileLang's own; ``DeviceError`` where the kernel does not become CUDA source.
+    Errors as ``prepare_build``, and TileLang's own.
+    """
+    with named_errors(str(func.attrs["global_symbol"])):
+        build = prepare_build(func, how, options)
+        verbose = tilelang.env.get_default_verbose() if how.verbose is None else how.verbose
+
+        def compiler() -> JITKernel:
+            return JITKernel(
+                build.lowering.anchored,
+                out_idx=build.out_idx,
+                verbose=verbose,
+                pass_configs=build.pass_configs,
+                compile_flags=build.compile_flags,
+                backend_context=build.context,
+            )
+
+        with build.context.target:
+            kernel, shared = cache.cached(build, compiler)
+    return TracedKernel(func, kernel, build.lowering, options, captured, shared)
+
+
+def prepare_build(func: Any, how: Compilation, options: TraceOptions) -> cache.Build:
+    """A PrimFunc lowered, and all that decides what it is compiled to.
+
+    Errors as ``lowering.prepare``; ``DeviceError`` where the kernel does not become CUDA source.
     """
     how = _with_function_attributes(func, how)
     context = resolve_context(how.target, how.target_host, how.execution_backend)
@@ -169,7 +193,7 @@ def compile_traced(
             f"kernel {func.attrs['global_symbol']}: it is compiled by TileLang's {context.module.name} backend, and "
             "only kernels that become CUDA source can be traced"
         )
-    with named_errors(str(func.attrs["global_symbol"])), context.target:
+    with context.target:
         configs = normalize_pass_configs(how.pass_configs)
         lowering = prepare(func, context.target, options, configs)
         outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
@@ -177,21 +201,7 @@ def compile_traced(
         if _OUT_IDX in (func.attrs or {}):  # negative positions would count the slots
             lowering = replace(lowering, anchored=lowering.anchored.with_attr(_OUT_IDX, positions))
         flags = [how.compile_flags] if isinstance(how.compile_flags, str) else how.compile_flags
-        build = cache.Build(lowering, positions, opened(context, lowering.at_boundary), configs, flags)
-        verbose = tilelang.env.get_default_verbose() if how.verbose is None else how.verbose
-
-        def compiler() -> JITKernel:
-            return JITKernel(
-                lowering.anchored,
-                out_idx=positions,
-                verbose=verbose,
-                pass_configs=configs,
-                compile_flags=flags,
-                backend_context=build.context,
-            )
-
-        kernel, shared = cache.cached(build, compiler)
-    return TracedKernel(func, kernel, lowering, options, captured, shared)
+        return cache.Build(lowering, positions, opened(context, lowering.at_boundary), configs, flags)
 
 
 @dataclass(frozen=True)
