@@ -123,9 +123,10 @@ class Traced:
 def traced_program(run: Run) -> Iterator[Traced]:
     """Trace this process and those that it starts. Raises ``ValueError`` for an option that is none."""
     with tempfile.TemporaryDirectory(prefix="tltrace-", ignore_cleanup_errors=True) as folder:
-        run = dataclasses.replace(run, output=str(Path(run.output).resolve()), journal=str(Path(folder) / "journal"))
+        run = dataclasses.replace(run, journal=str(Path(folder) / "journal"))
+        for_children = dataclasses.asdict(run) | {"output": str(Path(run.output).resolve())}  # they may start elsewhere
         path = os.pathsep.join(filter(None, (str(_CHILD), os.environ.get("PYTHONPATH"))))
-        with _tracing(run), _environment({_VARIABLE: json.dumps(dataclasses.asdict(run)), "PYTHONPATH": path}):
+        with _tracing(run), _environment({_VARIABLE: json.dumps(for_children), "PYTHONPATH": path}):
             traced = Traced(run)
             try:
                 yield traced
