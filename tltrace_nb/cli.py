@@ -8,6 +8,7 @@ script, whose traceback is its author's. A command is a function that ``_parser`
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import runpy
 import sys
@@ -175,6 +176,7 @@ def _runs(path: Path) -> list[Trace]:
 def _run(given: argparse.Namespace) -> None:
     """What the script captured is dumped, also when it fails."""
     from tltrace_nb.core.api import trace
+    from tltrace_nb.core.runs import written
     from tltrace_nb.core.summary import UNMARKED
     from tltrace_nb.processes import Run, traced_program
 
@@ -182,7 +184,7 @@ def _run(given: argparse.Namespace) -> None:
         raise TraceError(f"{given.script}: there is no such script")
     auto = None if given.on is None and not given.auto else given.on or True
     stem = given.script.rpartition(".")[2] if given.module else Path(given.script).stem
-    written: list[str] = []
+    said: list[str] = []
     try:
         with traced_program(Run(given.output, stem, given.device, auto)) as traced:
             try:
@@ -192,16 +194,16 @@ def _run(given: argparse.Namespace) -> None:
                     traced.write()
                 else:
                     for each in traced.captured():
-                        written.append(f"wrote {trace.dump(each, None, stem=stem)}.html and .tltrace")
-                        print(written[-1])
+                        said.append(written(functools.partial(trace.dump, each, None, stem=stem)))
+                        print(said[-1])
                         if not each.table.sites and not each.meta.note:
                             print(UNMARKED)
-                    written += traced.children_wrote()
+                    said += traced.children_wrote()
                     for line in traced.children_wrote():
                         print(line)
     except ValueError as error:  # of the switch: those of the script have been told
         raise TraceError(str(error)) from None
-    if not written and not traced.is_child:
+    if not said and not traced.is_child:
         raise TraceError(f"{given.script} ran, but nothing was traced; --auto marks kernels of @tilelang.jit too")
 
 

@@ -71,10 +71,11 @@ class TraceMagics(Magics):
           %tltrace [options] CODE      one line
           %tltrace                     show the last trace again
 
-        Kernels that ``@trace.jit`` builds while the code runs are traced; where there is no CUDA device, on the virtual
-        GPU, and there also those that plain ``@tilelang.jit`` builds. With ``--auto`` those are traced on a CUDA
-        device, too, and none needs markers. A kernel object that exists already stays as it was built, so build it in
-        the cell too. The code prints, displays and fails as it does without the magic; after an error, what was
+        Kernels that have markers and are built while the code runs are traced, those of plain ``@tilelang.jit`` as
+        those of ``@trace.jit``; where there is no CUDA device, on the virtual GPU. With ``--auto`` none needs markers.
+        A kernel object that exists already stays as it was built, so build it in the cell too. One of a plain builder
+        that the cell leaves behind records only in such cells. Threads and tasks that the cell starts are part of it,
+        as long as it runs. The code prints, displays and fails as it does without the magic; after an error, what was
         captured before it is shown. Afterwards the switch is as it was.
 
         Options::
@@ -222,7 +223,10 @@ class TraceMagics(Magics):
 
             print(f"[tltrace] {UNMARKED}")
         if request.stem is not None:
-            print(f"[tltrace] wrote {trace.dump(last, None, stem=request.stem)}.html and .tltrace")
+            from tltrace_nb.core.runs import written
+
+            stem = request.stem
+            print(f"[tltrace] {written(lambda: trace.dump(last, None, stem=stem))}")
         if request.show:
             last.show()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
+import functools
 import importlib.abc
 import importlib.util
 import json
@@ -87,13 +88,16 @@ class Traced:
             self._end(self._told_to_end)
 
     def _write(self) -> None:
+        from tltrace_nb.core.runs import written  # and pandas, which a process that traces nothing does not need
+
         captured = self.captured() if self._open else []
         rank = os.environ.get("RANK")
         who = f"process {os.getpid()}" if rank is None else f"rank {rank}"
         for each in captured:
-            base = trace.dump(each, None, stem=f"{self.run.stem}-{who.replace(' ', '')}")
-            with open(self.run.journal, "a") as journal:  # noqa: PTH123 (one write: lines of processes do not mix)
-                journal.write(f"{who} wrote {base}.html and .tltrace\n")
+            stem = f"{self.run.stem}-{who.replace(' ', '')}"
+            line = written(functools.partial(trace.dump, each, None, stem=stem))
+            with contextlib.suppress(OSError), Path(self.run.journal).open("a") as journal:
+                journal.write(f"{who} {line}\n")
 
     def write_at_the_end(self) -> None:
         """Write when this process ends, also when it is told to."""

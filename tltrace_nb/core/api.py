@@ -322,7 +322,7 @@ class TraceSwitch:
         Raises ``NotTracedError`` when tracing is on and the kernel was built without, and ``ValueError`` for a
         ``repeat`` below 1 or above ``HISTORY``.
         """
-        from tltrace_nb.core.runs import run
+        from tltrace_nb.core.runs import run, written
 
         if not 1 <= repeat <= HISTORY:
             raise ValueError(f"repeat={repeat}: from 1 to {HISTORY}, as many traces as the history holds")
@@ -335,7 +335,7 @@ class TraceSwitch:
             if trace is not self.last:
                 self.captured(trace)
             if self.enabled:
-                print(f"[tltrace] wrote timeline {self.dump(trace, compiled, stem=stem)}.html")
+                print(f"[tltrace] {written(lambda: self.dump(trace, compiled, stem=stem), 'timeline {base}.html')}")
         return outputs
 
     def simulate(

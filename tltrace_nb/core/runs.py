@@ -81,6 +81,14 @@ def free_base(folder: Path, stem: str) -> Iterator[Path]:
         raise
 
 
+def written(dump: Callable[[], str], what: str = "{base}.html and .tltrace") -> str:
+    """What to say of a dump: where it is, or, where the disk took none, why not. The program goes on in either case."""
+    try:
+        return f"wrote {what.format(base=dump())}"
+    except OSError as error:
+        return f"could not write the timeline: {error}"
+
+
 def _created(path: Path) -> bool:
     try:
         path.touch(exist_ok=False)
