@@ -1,4 +1,4 @@
-"""Plain TileLang programs on a card: however a program gets its kernel, it is traced there, and its results are equal."""
+"""Plain TileLang programs on a card: however a program gets its kernel it is traced there, and results are equal."""
 
 from __future__ import annotations
 
