@@ -8,6 +8,7 @@ script, whose traceback is its author's. A command is a function that ``_parser`
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import runpy
 import sys
@@ -109,7 +110,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--on", metavar="WHAT", help="what --auto marks: light (default), all, or names and kinds")
     run.add_argument("--device", default="auto", help="auto, cuda, virtual or virtual:MODEL (default: auto)")
     run.add_argument("--output", default="debug", metavar="DIR", help="folder for the timelines (default: debug)")
-    run.add_argument("script", type=Path, metavar="SCRIPT")
+    run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as for python -m")
+    run.add_argument("script", metavar="SCRIPT")
     run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
     return parser
 
@@ -174,36 +176,47 @@ def _runs(path: Path) -> list[Trace]:
 def _run(given: argparse.Namespace) -> None:
     """What the script captured is dumped, also when it fails."""
     from tltrace_nb.core.api import trace
-    from tltrace_nb.core.intercept import plain_builders
+    from tltrace_nb.core.runs import written
     from tltrace_nb.core.summary import UNMARKED
+    from tltrace_nb.processes import Run, traced_program
 
-    if not given.script.is_file():
+    if not given.module and not Path(given.script).is_file():
         raise TraceError(f"{given.script}: there is no such script")
     auto = None if given.on is None and not given.auto else given.on or True
-    before = trace.history
-    captured: list[Trace] = []
+    stem = given.script.rpartition(".")[2] if given.module else Path(given.script).stem
+    said: list[str] = []
     try:
-        with trace.tracing(output=given.output, device=given.device, auto=auto), plain_builders(trace):
+        with traced_program(Run(given.output, stem, given.device, auto)) as traced:
             try:
-                _execute(given.script, given.arguments)
+                _execute(given.script, given.arguments, given.module)
             finally:
-                captured += [each for each in trace.history if all(each is not other for other in before)]
-                for each in captured:
-                    print(f"wrote {trace.dump(each, None, stem=given.script.stem)}.html and .tltrace")
-                    if not each.table.sites and not each.meta.note:
-                        print(UNMARKED)
+                if traced.is_child:  # forked, and come out of the script as its parent does
+                    traced.write()
+                else:
+                    for each in traced.captured():
+                        said.append(written(functools.partial(trace.dump, each, None, stem=stem)))
+                        print(said[-1])
+                        if not each.table.sites and not each.meta.note:
+                            print(UNMARKED)
+                    said += traced.children_wrote()
+                    for line in traced.children_wrote():
+                        print(line)
     except ValueError as error:  # of the switch: those of the script have been told
         raise TraceError(str(error)) from None
-    if not captured:
+    if not said and not traced.is_child:
         raise TraceError(f"{given.script} ran, but nothing was traced; --auto marks kernels of @tilelang.jit too")
 
 
-def _execute(script: Path, arguments: list[str]) -> None:
-    """Run a script as Python does; its exceptions are printed as Python prints them."""
+def _execute(script: str, arguments: list[str], is_module: bool) -> None:
+    """Run a script, or a module, as Python does; its exceptions are printed as Python prints them."""
     before, path = sys.argv, sys.path[:]
-    sys.argv, sys.path[:] = [str(script), *arguments], [str(script.parent), *path]
+    folder = str(Path.cwd() if is_module else Path(script).parent)
+    sys.argv, sys.path[:] = [script, *arguments], [folder, *path]
     try:
-        runpy.run_path(str(script), run_name="__main__")
+        if is_module:
+            runpy.run_module(script, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(script, run_name="__main__")
     except Exception:
         traceback.print_exc()
         raise TraceError(f"{script} failed") from None

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tltrace_nb.core.auto.options import LIGHT, Auto, AutoOptions
+from tltrace_nb.core.blocks import BLOCKS
 from tltrace_nb.core.devices import AUTO, check_device, model_of
 from tltrace_nb.core.errors import NotTracedError
 from tltrace_nb.core.launch import TracedLaunch
@@ -48,14 +49,32 @@ class _State:
 
 
 class TraceSwitch:
-    """The ``trace`` namespace; use the instance of that name. Its state is local to the process."""
+    """The ``trace`` namespace; use the instance of that name.
+
+    ``enable`` and ``disable`` are local to the process. In a ``tracing`` block, which holds for those that
+    ``core.blocks`` names, they are local to the block, and end with it.
+    """
 
     def __init__(self) -> None:
-        self._state = _State()
+        self._outside = _State()
         self._history: deque[TracedLaunch] = deque(maxlen=HISTORY)
         self._said_virtual = False
 
     # ---- switch
+
+    @property
+    def _state(self) -> _State:
+        block = BLOCKS.innermost(self)
+        state: _State = self._outside if block is None else block.value
+        return state
+
+    @_state.setter
+    def _state(self, state: _State) -> None:
+        block = BLOCKS.innermost(self)
+        if block is None:
+            self._outside = state
+        else:
+            block.value = state
 
     @property
     def enabled(self) -> bool:
@@ -104,7 +123,7 @@ class TraceSwitch:
         budget: int = DEFAULT_BUDGET,
         auto: Auto = None,
     ) -> None:
-        """Trace the kernels that are built from now on.
+        """Trace the kernels that are built from now on, until the end of the ``tracing`` block, if it is in one.
 
         ``output``: folder for dumps. ``device``: where ``@trace.jit`` kernels run, as the attribute of that name.
         ``max_events``: records per writer, ``None`` for what the kernel's loops need.
@@ -123,21 +142,24 @@ class TraceSwitch:
         self._state = replace(self._state, enabled=False)
 
     @contextlib.contextmanager
-    def tracing(self, enabled: bool = True, output: str | None = None, **options: Any) -> Iterator[TraceSwitch]:
-        """Turn tracing on (or off) for a block and restore the switch after it; ``options`` as ``enable``.
+    def tracing(
+        self, enabled: bool = True, output: str | None = None, *, everywhere: bool = False, **options: Any
+    ) -> Iterator[TraceSwitch]:
+        """Turn tracing on (or off) for a block; ``options`` as ``enable``.
+
+        It holds in the block, and in the threads and asyncio tasks that are started there, until the block ends. Other
+        threads and tasks see nothing of it, unless it is to hold ``everywhere`` in the process.
 
         >>> with trace.tracing(max_events=1024):
         ...     kernel = build()
         """
         before = self._state
-        try:
+        with BLOCKS.opened(self, before, everywhere):
             if enabled:
                 self.enable(output or before.output, **options)
             else:
                 self.disable()
             yield self
-        finally:
-            self._state = before
 
     # ---- mark
 
@@ -313,7 +335,7 @@ class TraceSwitch:
         Raises ``NotTracedError`` when tracing is on and the kernel was built without, and ``ValueError`` for a
         ``repeat`` below 1 or above ``HISTORY``.
         """
-        from tltrace_nb.core.runs import run
+        from tltrace_nb.core.runs import run, written
 
         if not 1 <= repeat <= HISTORY:
             raise ValueError(f"repeat={repeat}: from 1 to {HISTORY}, as many traces as the history holds")
@@ -326,7 +348,8 @@ class TraceSwitch:
             if launch not in self._history:
                 self.captured(launch)
             if self.enabled:
-                print(f"[tltrace] wrote timeline {self.dump(launch.trace(), compiled, stem=stem)}.html")
+                base = written(lambda: self.dump(launch.trace(), compiled, stem=stem), "timeline {base}.html")
+                print(f"[tltrace] {base}")
         return outputs
 
     def simulate(
@@ -410,10 +433,10 @@ class TraceSwitch:
         """
         from tltrace_nb.core.runs import free_base
 
-        base = free_base(Path(self.output), stem)
-        self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
-        if hasattr(events, "save"):
-            events.save(f"{base}.tltrace")
+        with free_base(Path(self.output), stem) as base:
+            self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
+            if hasattr(events, "save"):
+                events.save(f"{base}.tltrace")
         return str(base)
 
     def export_html(

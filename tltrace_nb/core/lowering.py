@@ -23,12 +23,13 @@ from tltrace_nb.core import device
 from tltrace_nb.core.anchors import attach
 from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.settle import settle
+from tltrace_nb.core.carried import strip, with_markers
 from tltrace_nb.core.dead import dead_sites
 from tltrace_nb.core.errors import CapacityError, PayloadError, PlacementError
 from tltrace_nb.core.holds import role_scopes
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, loads, op_name, rebuild, sequence, walk, with_block
 from tltrace_nb.core.names import IMPORT, imported_sources, refuse_names
-from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
+from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id
 from tltrace_nb.core.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
 from tltrace_nb.core.payloads import check_moving_payloads, without_payload
 from tltrace_nb.core.placement import leaves_in, place, same_schedule, sites_in
@@ -86,6 +87,7 @@ def prepare(func: Any, target: Any, options: TraceOptions, pass_configs: dict[st
     ``CapacityError`` where the slots exceed the budget, and TileLang's own errors for a kernel that it does not
     schedule.
     """
+    func = with_markers(func)
     refuse_names(func)
     bare = schedule(strip(func), target, pass_configs)
     if options.auto is not None:

@@ -5,7 +5,9 @@ In: a compiled kernel, what it returned. Out: the author's outputs, a launch or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,14 +64,41 @@ def decode(compiled: Any, slots: Any) -> Trace:
     return Trace(slots, table, describe(table, grids, device=device))
 
 
-def free_base(folder: Path, stem: str) -> Path:
-    """``folder/stem`` without extension, or the first of ``stem_1``, ``stem_2`` ... that has no timeline yet."""
+@contextlib.contextmanager
+def free_base(folder: Path, stem: str) -> Iterator[Path]:
+    """``folder/stem`` without extension, or the first of ``stem_1``, ``stem_2`` ... that has no timeline yet.
+
+    It is taken at once, by an empty page, so that of several processes each gets a name of its own; it is free again
+    where the block fails before the page is written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    base, number = folder / stem, 0
-    while Path(f"{base}.html").exists() or Path(f"{base}.tltrace").exists():
-        number += 1
-        base = folder / f"{stem}_{number}"
-    return base
+    for number in itertools.count():
+        base = folder / (f"{stem}_{number}" if number else stem)
+        page = Path(f"{base}.html")
+        if not Path(f"{base}.tltrace").exists() and _created(page):
+            break
+    try:
+        yield base
+    except BaseException:
+        if page.stat().st_size == 0:
+            page.unlink()
+        raise
+
+
+def written(dump: Callable[[], str], what: str = "{base}.html and .tltrace") -> str:
+    """What to say of a dump: where it is, or, where the disk took none, why not. The program goes on in either case."""
+    try:
+        return f"wrote {what.format(base=dump())}"
+    except OSError as error:
+        return f"could not write the timeline: {error}"
+
+
+def _created(path: Path) -> bool:
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def export_html(

@@ -19,6 +19,7 @@ from tilelang.profiler import Profiler, TensorSupplyType
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import DeviceError, TraceError
 from tltrace_nb.core.facade import RecordingKernel
+from tltrace_nb.core.intercept import untraced
 from tltrace_nb.core.launch import TracedLaunch
 from tltrace_nb.core.lowering import Lowering
 from tltrace_nb.core.notices import say_once
@@ -177,7 +178,8 @@ class TracedKernel(RecordingKernel):
                 f"kernel {self.table.kernel} was built for a CUDA device, and there is none here: build it for the "
                 "virtual GPU, device='virtual'"
             ) from failure
-        return self.untraced(*inputs, **options)
+        with untraced():  # the call is ours, not the program's
+            return self.untraced(*inputs, **options)
 
     def _context(self) -> Any:
         inner = self.kernel
