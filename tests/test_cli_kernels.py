@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -161,3 +164,79 @@ def test_compare_gives_a_verdict_and_takes_folders_of_runs(script: Path, capsys:
     Path("empty").mkdir()
     assert main(["compare", "before", "empty"]) == 1
     assert capsys.readouterr().err == "tltrace: empty: there is no .tltrace file in this folder\n"
+
+
+CHILDREN = """
+import multiprocessing
+import os
+import subprocess
+import sys
+
+import torch
+
+from double import scale
+
+
+def work(n):
+    return float(scale(n)(torch.ones(n)).sum())
+
+
+if __name__ == "__main__":
+    for how in sys.argv[1:]:
+        if how == "command":
+            code = "from children import work; work(256)"
+            subprocess.run([sys.executable, "-c", code], env={**os.environ, "RANK": "3"}, check=True)
+        else:
+            with multiprocessing.get_context(how).Pool(1) as pool:
+                print(pool.map(work, [256]))
+"""
+
+
+@pytest.fixture
+def children(tmp_path: Path, script: Path) -> Path:
+    path = tmp_path / "children.py"
+    path.write_text(CHILDREN)
+    script.write_text(SCRIPT.partition("\na = torch")[0])
+    return path
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "command"])
+def test_run_reaches_the_processes_that_a_script_starts(
+    children: Path, how: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = [sys.executable, "-m", "tltrace_nb.cli", "run", "--auto", "--device", "virtual:classroom"]
+    ran = subprocess.run([*command, "--output", "out", str(children), how], check=False, timeout=500)
+    assert ran.returncode == 0
+    (file,) = Path("out").glob("*.tltrace")
+    assert file.stem == "children-rank3" if how == "command" else file.stem.startswith("children-process")
+    assert len(load(file)) > 0
+    assert f"out/{file.stem}.html and .tltrace" in capfd.readouterr().out
+
+
+def test_run_leaves_nothing_in_the_environment(script: Path) -> None:
+    before = dict(os.environ)
+    main(["run", "--auto", "--device", "virtual:classroom", str(script)])
+    assert dict(os.environ) == before
+
+
+def test_run_takes_a_module(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--auto", "--device", "virtual:classroom", "-m", "double", "-m", "x"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out == ["arguments ['-m', 'x']", "wrote debug/double.html and .tltrace"]
+
+
+def test_run_hands_over_to_the_sitecustomize_of_the_process(children: Path, tmp_path: Path) -> None:
+    own = tmp_path / "site"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("print('of the program', flush=True)")
+    command = [sys.executable, "-m", "tltrace_nb.cli", "run", "--auto", "--device", "virtual:classroom"]
+    path = os.pathsep.join([str(own), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ran = subprocess.run(
+        [*command, str(children), "command"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=500,
+    )
+    assert ran.stdout.count("of the program") == 2

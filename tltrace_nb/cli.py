@@ -192,8 +192,7 @@ def _runs(path: Path) -> list[Trace]:
 def _run(given: argparse.Namespace) -> int:
     """The program's own exit code; what it had launched when it ended, or failed, is written and told."""
     from tltrace_nb.core.api import trace
-    from tltrace_nb.core.intercept import plain_builders
-    from tltrace_nb.core.kept import Policy
+    from tltrace_nb.processes import Run, traced_program
     from tltrace_nb.report import report, say
     from tltrace_nb.script import run_as_main
 
@@ -201,14 +200,19 @@ def _run(given: argparse.Namespace) -> int:
     stem = given.script.rpartition(".")[2] if given.module else Path(given.script).stem
     before, said = trace.launches, trace.say
     try:
-        policy = Policy.of(given.keep_launches)
-        with trace.tracing(output=given.output, device=given.device, auto=auto, keep_launches=policy):
+        with traced_program(Run(given.output, stem, given.device, auto, given.keep_launches)) as traced:
             trace.say = say
-            with plain_builders(trace):
-                code = run_as_main(given.script, given.arguments, module=given.module)
+            code = run_as_main(given.script, given.arguments, module=given.module)
             sys.stdout.flush()
+            if traced.is_child:  # forked, and come out of the program as its parent does
+                traced.write()
+                return code
             try:
-                if not report(trace, before, stem, pages=given.html, every=given.keep_launches is not None):
+                told = report(trace, before, stem, pages=given.html, every=given.keep_launches is not None)
+                children = traced.children_wrote()
+                for line in children:
+                    say(line)
+                if not told and not children:
                     say(f"{given.script} ran, but nothing was traced; --auto marks kernels of @tilelang.jit too")
             except Exception as error:  # whatever it is, the program has ended, and its exit code is what counts
                 say(f"what was traced could not be told: {type(error).__name__}: {_line(error)}")

@@ -72,10 +72,11 @@ class TraceMagics(Magics):
           %tltrace [options] CODE      one line
           %tltrace                     show the last trace again
 
-        Kernels that ``@trace.jit`` builds while the code runs are traced; where there is no CUDA device, on the virtual
-        GPU, and there also those that plain ``@tilelang.jit`` builds. With ``--auto`` those are traced on a CUDA
-        device, too, and none needs markers. A kernel object that exists already stays as it was built, so build it in
-        the cell too. The code prints, displays and fails as it does without the magic; after an error, what was
+        Kernels that have markers and are built while the code runs are traced, those of plain ``@tilelang.jit`` as
+        those of ``@trace.jit``; where there is no CUDA device, on the virtual GPU. With ``--auto`` none needs markers.
+        A kernel object that exists already stays as it was built, so build it in the cell too. One of a plain builder
+        that the cell leaves behind records only in such cells. Threads and tasks that the cell starts are part of it,
+        as long as it runs. The code prints, displays and fails as it does without the magic; after an error, what was
         captured before it is shown. Afterwards the switch is as it was.
 
         Options::
@@ -194,7 +195,7 @@ class TraceMagics(Magics):
                     auto=options.auto,
                     keep_launches=request.launches,
                 ),
-                plain_builders(trace),
+                plain_builders(trace) as interception,
             ):
                 value = run()
         except BaseException as error:
@@ -205,7 +206,12 @@ class TraceMagics(Magics):
                     self._present(captured, request, "", trace.launches - before)
             raise
         captured = trace.since(before)
-        self._present(captured, request, "" if captured else self._reason(kernels), trace.launches - before)
+        self._present(
+            captured,
+            request,
+            "" if captured else self._reason(kernels, list(interception.built_before)),
+            trace.launches - before,
+        )
         return value
 
     def _present(self, captured: list[Trace], request: Request, why_nothing: str, launches: int = 1) -> None:
@@ -227,7 +233,10 @@ class TraceMagics(Magics):
 
             print(f"[tltrace] {UNMARKED}")
         if request.stem is not None:
-            print(f"[tltrace] wrote {trace.dump(last, None, stem=request.stem)}.html and .tltrace")
+            from tltrace_nb.core.runs import written
+
+            stem = request.stem
+            print(f"[tltrace] {written(lambda: trace.dump(last, None, stem=stem))}")
         if request.show:
             last.show()
 
@@ -246,9 +255,15 @@ class TraceMagics(Magics):
             if isinstance(value, (tilelang.JITKernel, tilelang.JITImpl)) and not isinstance(value, RecordingKernel)
         }
 
-    def _reason(self, kernels: dict[str, Any]) -> str:
+    def _reason(self, kernels: dict[str, Any], built_before: list[str]) -> str:
         """Why nothing was captured: by name where the code names a kernel that cannot record, else in general."""
         here = {name: value for name, value in kernels.items() if self.shell.user_ns.get(name) is value}
+        if not here and built_before:
+            were = f"kernel{'s' * (len(built_before) > 1)} {', '.join(built_before)}"
+            return (
+                f"{were} had been built before this cell, and what exists stays as it is: build it in the cell "
+                "(behind an lru_cache, clear that first), or run trace.auto(kernel) instead of the kernel."
+            )
         if not here:
             return (
                 "no kernel that @trace.jit built in this cell ran. A kernel is traced when it is called: "

@@ -125,16 +125,14 @@ def _write(switch: TraceSwitch, trace: Trace, stem: str, *, page: bool, most: in
     base: Path | None = None
     saved = False
     try:
-        base = free_base(Path(switch.output), stem, ".tltrace")
-        trace.save(f"{base}.tltrace")
+        with free_base(Path(switch.output), stem, ".tltrace") as base:
+            trace.save(f"{base}.tltrace")
         saved = True
         if page:
             trace.to_html(f"{base}.html", title=stem, most=most)
     except (OSError, TraceError, MemoryError) as error:
         say(f"could not write {base or switch.output}: {error}")
         page = False
-        if base is not None and not saved:
-            Path(f"{base}.tltrace").unlink(missing_ok=True)  # it holds the name alone
     return base if saved else None, page
 
 

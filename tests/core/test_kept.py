@@ -30,6 +30,7 @@ class Fake:
     key: Hashable = ("k", ())
     device_bytes: int = 10
     graph: bool = False
+    timed: bool = True
     done: bool = True
     waited: int = 0
     copied: int = 0

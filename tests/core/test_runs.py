@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +14,9 @@ from recordings import RECORDED
 
 from tltrace_nb import Instant, Slice, load, trace
 from tltrace_nb.core.errors import NotTracedError, SlotsError
+from tltrace_nb.core.runs import free_base
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE
+from tltrace_nb.core.slots import HEADER
 from tltrace_nb.core.trace import Trace
 
 
@@ -29,7 +33,11 @@ class Compiled:
 
 @pytest.fixture
 def recorded() -> Trace:
-    return load(RECORDED / "add.tltrace")
+    """A trace of the card's, with the tag that this version gives its kernel."""
+    loaded = load(RECORDED / "add.tltrace")
+    slots = loaded.slots.copy()
+    slots.view("<u2")[..., HEADER.fields["tag"][1] // 2] = loaded.table.tag  # type: ignore[index]
+    return Trace(slots, loaded.table, loaded.meta)
 
 
 @pytest.mark.parametrize(("outputs", "expected"), [(["c"], "c"), (["c", "d"], ("c", "d"))])
@@ -118,3 +126,27 @@ def test_no_rows_are_exported_as_an_empty_timeline(recorded: Trace, tmp_path: Pa
 def test_a_row_is_positional() -> None:
     row = Slice((0, 1, 2), "mma", 10, 5, -1)
     assert (row.track, row.name, row.ts_cy, row.dur_cy, row.payload) == ((0, 1, 2), "mma", 10, 5, -1)
+
+
+def test_names_are_taken_at_once_and_free_again_when_nothing_is_written(tmp_path: Path) -> None:
+    with free_base(tmp_path, "k") as first, free_base(tmp_path, "k") as second:
+        assert (first, second) == (tmp_path / "k", tmp_path / "k_1")
+    (tmp_path / "k.html").write_text("page")
+    with pytest.raises(KeyboardInterrupt), free_base(tmp_path, "k"):
+        raise KeyboardInterrupt
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["k.html", "k_1.html"]
+
+
+def test_processes_that_dump_at_once_get_names_of_their_own(tmp_path: Path) -> None:
+    code = (
+        "import sys, pathlib\nfrom tltrace_nb.core.runs import free_base\nsys.stdin.readline()\n"
+        "for _ in range(20):\n"
+        "    with free_base(pathlib.Path('.'), 'k') as base: print(base)"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    outputs = [process.communicate(b"go\n", timeout=300)[0].split() for process in processes]
+    assert len(outputs[0]) == len(outputs[1]) == 20
+    assert len({*outputs[0], *outputs[1]}) == 40

@@ -8,6 +8,7 @@ import signal
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -329,6 +330,17 @@ def test_nothing_captured_is_said_with_the_reason_and_clears_the_variable(shell:
     assert ran.out.startswith("ran\n[tltrace] nothing was captured: no kernel that @trace.jit built in this cell ran.")
     assert "build it in this cell" in ran.out
     assert shell.user_ns["found"] is None
+
+
+def test_a_kernel_from_before_is_named_wherever_it_is_called(shell: InteractiveShell) -> None:
+    jit = pytest.importorskip("tilelang.jit")
+    old = jit.JITKernel.__new__(jit.JITKernel)
+    old.prim_func = SimpleNamespace(attrs={"global_symbol": "gemm"})
+    old.torch_function = lambda: None
+    shell.user_ns["step"] = [old]
+    ran = Ran(shell, "%%tltrace\nstep[0]()")
+    assert "nothing was captured: kernel gemm had been built before this cell" in ran.out
+    assert "build it in the cell" in ran.out
 
 
 def test_a_kernel_from_before_is_named(shell: InteractiveShell) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tltrace_nb.core.auto.options import LIGHT, Auto, AutoOptions
+from tltrace_nb.core.blocks import BLOCKS
 from tltrace_nb.core.devices import AUTO, check_device, model_of
 from tltrace_nb.core.errors import NotTracedError
 from tltrace_nb.core.kept import Kept, Launch, Launched, LaunchesToKeep, Policy, Section, launch_of
@@ -47,10 +48,14 @@ class _State:
 
 
 class TraceSwitch:
-    """The ``trace`` namespace; use the instance of that name. Its state is local to the process."""
+    """The ``trace`` namespace; use the instance of that name.
+
+    ``enable`` and ``disable`` are local to the process. In a ``tracing`` block, which holds for those that
+    ``core.blocks`` names, they are local to the block, and end with it.
+    """
 
     def __init__(self) -> None:
-        self._state = _State()
+        self._outside = _State()
         self._kept = Kept()
         self._sections = itertools.count(1)
         self._said_virtual = False
@@ -58,6 +63,20 @@ class TraceSwitch:
         """How a line of ours is said beside a program's own output; default: ``[tltrace]`` in front, on stdout."""
 
     # ---- switch
+
+    @property
+    def _state(self) -> _State:
+        block = BLOCKS.innermost(self)
+        state: _State = self._outside if block is None else block.value
+        return state
+
+    @_state.setter
+    def _state(self, state: _State) -> None:
+        block = BLOCKS.innermost(self)
+        if block is None:
+            self._outside = state
+        else:
+            block.value = state
 
     @property
     def enabled(self) -> bool:
@@ -112,7 +131,7 @@ class TraceSwitch:
         auto: Auto = None,
         keep_launches: LaunchesToKeep | None = None,
     ) -> None:
-        """Trace the kernels that are built from now on.
+        """Trace the kernels that are built from now on, until the end of the ``tracing`` block, if it is in one.
 
         ``output``: folder for dumps. ``device``: where ``@trace.jit`` kernels run, as the attribute of that name.
         ``max_events``: records per writer, ``None`` for what the kernel's loops need.
@@ -135,21 +154,24 @@ class TraceSwitch:
         self._state = replace(self._state, enabled=False)
 
     @contextlib.contextmanager
-    def tracing(self, enabled: bool = True, output: str | None = None, **options: Any) -> Iterator[TraceSwitch]:
-        """Turn tracing on (or off) for a block and restore the switch after it; ``options`` as ``enable``.
+    def tracing(
+        self, enabled: bool = True, output: str | None = None, *, everywhere: bool = False, **options: Any
+    ) -> Iterator[TraceSwitch]:
+        """Turn tracing on (or off) for a block; ``options`` as ``enable``.
+
+        It holds in the block, and in the threads and asyncio tasks that are started there, until the block ends. Other
+        threads and tasks see nothing of it, unless it is to hold ``everywhere`` in the process.
 
         >>> with trace.tracing(max_events=1024):
         ...     kernel = build()
         """
         before = self._state
-        try:
+        with BLOCKS.opened(self, before, everywhere):
             if enabled:
                 self.enable(output or before.output, **options)
             else:
                 self.disable()
             yield self
-        finally:
-            self._state = before
 
     # ---- mark
 
@@ -336,7 +358,7 @@ class TraceSwitch:
         dumped. Raises ``NotTracedError`` when tracing is on and the kernel was built without, and ``ValueError`` for a
         ``repeat`` below 1.
         """
-        from tltrace_nb.core.runs import run
+        from tltrace_nb.core.runs import run, written
 
         if repeat < 1:
             raise ValueError(f"repeat={repeat}: at least 1")
@@ -351,7 +373,8 @@ class TraceSwitch:
             if launch is not None and all(launch is not other for other in taken):
                 take(launch)
         if launch is not None and self.enabled:
-            self.say(f"wrote timeline {self.dump(launch.trace(), compiled, stem=stem)}.html")
+            found = launch.trace()
+            self.say(written(lambda: self.dump(found, compiled, stem=stem), "timeline {base}.html"))
         return outputs
 
     def simulate(
@@ -435,10 +458,10 @@ class TraceSwitch:
         """
         from tltrace_nb.core.runs import free_base
 
-        base = free_base(Path(self.output), stem, ".html")
-        self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
-        if hasattr(events, "save"):
-            events.save(f"{base}.tltrace")
+        with free_base(Path(self.output), stem, ".html") as base:
+            self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
+            if hasattr(events, "save"):
+                events.save(f"{base}.tltrace")
         return str(base)
 
     def export_html(

@@ -11,12 +11,13 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tilelang.cache import cached
+import tilelang.cache
 from tilelang.engine.lower import extrac_params
 from tilelang.jit.adapter import BaseKernelAdapter
 from tilelang.jit.kernel import JITKernel
 from tilelang.profiler import Profiler, TensorSupplyType
 
+from tltrace_nb.core.intercept import untraced
 from tltrace_nb.core.notices import say_once
 from tltrace_nb.core.numbering import strip
 
@@ -71,16 +72,17 @@ class RecordingKernel(JITKernel):
     def untraced(self) -> JITKernel:
         """The same kernel as it is without tracing, compiled now or found in TileLang's cache."""
         context = self.backend_context
-        return cached(
-            self.prim_func,
-            list(self._outputs) or None,
-            target=context.target,
-            target_host=context.target_host,
-            execution_backend=self.execution_backend,
-            verbose=self.verbose,
-            pass_configs=self.pass_configs,
-            compile_flags=self.compile_flags,
-        )
+        with untraced():  # also inside a block that traces what TileLang compiles
+            return tilelang.cache.cached(
+                self.prim_func,
+                list(self._outputs) or None,
+                target=context.target,
+                target_host=context.target_host,
+                execution_backend=self.execution_backend,
+                verbose=self.verbose,
+                pass_configs=self.pass_configs,
+                compile_flags=self.compile_flags,
+            )
 
     @cached_property
     def backend_context(self) -> BackendContext:

@@ -8,26 +8,30 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import tilelang
 from tilelang.jit import JITImpl
 from tilelang.jit.kernel import JITKernel
+from tilelang.transform.pass_config import normalize_pass_configs
 from tvm import tirx
 
 from tltrace_nb.core import cache
 from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.options import Auto, AutoOptions
+from tltrace_nb.core.carried import carried
 from tltrace_nb.core.devices import AUTO, model_of
-from tltrace_nb.core.errors import NotTracedError
+from tltrace_nb.core.errors import DeviceError, NotTracedError
 from tltrace_nb.core.facade import RecordingKernel
+from tltrace_nb.core.interrupts import named_errors
 from tltrace_nb.core.lowering import PASS_CONFIGS, prepare
 from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.plans import BarePlan
-from tltrace_nb.core.schedule import context_with, resolve_target
+from tltrace_nb.core.schedule import opened, resolve_context
 from tltrace_nb.core.sites import TABLE_ATTRIBUTE, SiteTable
 from tltrace_nb.core.traced import TracedKernel, VirtualTracedKernel
 
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 
 _OUT_IDX = "tilelang_out_idx"
 """Attribute in which a PrimFunc itself names its outputs (``T.empty``)."""
+_CUDA = "cuda"
+"""TileLang's name for the backend that our pipeline is that of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +61,52 @@ class Compilation:
 def compile_traced(
     func: Any, how: Compilation, options: TraceOptions, captured: Callable[[TracedLaunch], None]
 ) -> TracedKernel:
-    """Compile a PrimFunc with its markers recording. Errors as ``lowering.prepare``, and TileLang's own."""
+    """Compile a PrimFunc with its markers recording, with all that TileLang would compile it with.
+
+    Errors as ``prepare_build``, and TileLang's own.
+    """
+    with named_errors(str(func.attrs["global_symbol"])):
+        build = prepare_build(func, how, options)
+        verbose = tilelang.env.get_default_verbose() if how.verbose is None else how.verbose
+
+        def compiler() -> JITKernel:
+            return JITKernel(
+                build.lowering.anchored,
+                out_idx=build.out_idx,
+                verbose=verbose,
+                pass_configs=build.pass_configs,
+                compile_flags=build.compile_flags,
+                backend_context=build.context,
+            )
+
+        with build.context.target:
+            built = cache.cached(build, compiler)
+    return TracedKernel(func, built.kernel, build.lowering, options, captured, built.dynamic_shared, built.note)
+
+
+def prepare_build(func: Any, how: Compilation, options: TraceOptions) -> cache.Build:
+    """A PrimFunc lowered, and all that decides what it is compiled to.
+
+    Errors as ``lowering.prepare``; ``DeviceError`` where the kernel does not become CUDA source.
+    """
     how = _with_function_attributes(func, how)
-    target = resolve_target(how.target)
-    with target:
-        lowering = prepare(func, target, options, how.pass_configs)
-        plan = BarePlan(lowering, target)
-        context = context_with(lowering.at_boundary, target, how.execution_backend or "auto", plan.at_device)
+    context = resolve_context(how.target, how.target_host, how.execution_backend)
+    if context.module.name != _CUDA:
+        raise DeviceError(
+            f"kernel {func.attrs['global_symbol']}: it is compiled by TileLang's {context.module.name} backend, and "
+            "only kernels that become CUDA source can be traced"
+        )
+    with context.target:
+        configs = normalize_pass_configs(how.pass_configs)
+        lowering = prepare(func, context.target, options, configs)
         outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
         positions = None if outputs is None else [i % len(func.params) for i in outputs]
         if _OUT_IDX in (func.attrs or {}):  # negative positions would count the slots
             lowering = replace(lowering, anchored=lowering.anchored.with_attr(_OUT_IDX, positions))
         flags = [how.compile_flags] if isinstance(how.compile_flags, str) else how.compile_flags
-
-        def build() -> JITKernel:
-            return JITKernel(
-                lowering.anchored,
-                out_idx=positions,
-                verbose=bool(how.verbose),
-                pass_configs=how.pass_configs,
-                compile_flags=flags,
-                backend_context=context,
-            )
-
-        built = cache.cached(lowering, positions, context, how.pass_configs, flags, build, lambda: plan.note)
-    return TracedKernel(func, built.kernel, lowering, options, captured, built.dynamic_shared, built.note)
+        plan = BarePlan(lowering, context.target)
+        ours = opened(context, lowering.at_boundary, plan.at_device)
+        return cache.Build(lowering, positions, ours, configs, flags, lambda: plan.note)
 
 
 def compile_virtual(
@@ -159,6 +186,20 @@ class _TracedImpl(OwnImpl):
     def compile(self, *args: Any, **kwargs: Any) -> Any:
         return compile_for(self.model, self.get_tir(*args, **kwargs), how_of(self), self.options, self.captured)
 
+    def par_compile(
+        self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
+    ) -> list[Any]:
+        def one(config: Any) -> Any:
+            try:
+                return self.compile(*config) if isinstance(config, tuple) else self.compile(**config)
+            except Exception:
+                if ignore_error:
+                    return None
+                raise
+
+        with ThreadPoolExecutor(num_workers) as pool:
+            return list(pool.map(one, configs))
+
 
 class TraceJit:
     """What ``@trace.jit`` returns: ``@tilelang.jit``'s object, once stripped and once for each set of trace options.
@@ -216,7 +257,7 @@ class TraceJit:
 def automatic(kernel: Any, auto: AutoOptions, switch: TraceSwitch) -> Any:
     """``trace.auto`` of a PrimFunc, a builder or a compiled kernel. Raises ``TypeError`` for anything else."""
     if isinstance(kernel, tirx.PrimFunc):
-        return mark(kernel, auto)
+        return carried(mark(kernel, auto))
     if isinstance(kernel, TraceJit):
         return kernel.automatic(auto)
     if isinstance(kernel, JITImpl):
@@ -263,5 +304,6 @@ def _with_function_attributes(func: Any, how: Compilation) -> Compilation:
         changed["pass_configs"] = {**dict(attributes[PASS_CONFIGS]), **(how.pass_configs or {})}
     if "tilelang_compile_flags" in attributes:
         own = [how.compile_flags] if isinstance(how.compile_flags, str) else list(how.compile_flags or ())
-        changed["compile_flags"] = [*map(str, attributes["tilelang_compile_flags"]), *own]
+        asked = [str(flag) for flag in attributes["tilelang_compile_flags"]]
+        changed["compile_flags"] = own if own[: len(asked)] == asked else [*asked, *own]  # TileLang has folded them in
     return Compilation(**changed)

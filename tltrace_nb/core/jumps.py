@@ -11,8 +11,9 @@ from typing import Any
 
 from tvm import tirx
 
+from tltrace_nb.core.carried import is_marker
 from tltrace_nb.core.ir import Stmt, flatten, op_name, rebuild, sequence, walk
-from tltrace_nb.core.markers import Flow, Marker, is_marker, marker_statement, read_marker
+from tltrace_nb.core.markers import Flow, Marker, marker_statement, read_marker
 from tltrace_nb.core.sites import EventKind
 
 OUT_OF_LOOP = frozenset({"tirx.break_loop", "tirx.continue_loop", "tl.loop_break"})

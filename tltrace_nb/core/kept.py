@@ -45,6 +45,10 @@ class Launch(Protocol):
     def graph(self) -> bool:
         """Whether its slots belong to a CUDA graph, and have to stay on the device."""
 
+    @property
+    def timed(self) -> bool:
+        """Whether ``ns`` will ever tell anything."""
+
     def ns(self, wait: bool) -> float | None:
         """How long it took; ``None`` while that is not known, NaN if it never will be. ``wait``: until it is."""
 
@@ -172,8 +176,10 @@ class _Group:
             self._choose(held, pinned)
         self.newest = held.number
         self.count += 1
+        if not held.launch.timed:
+            return
         self._pending.append(held)
-        if len(self._pending) >= SETTLED_AT_ONCE and not self.count % SETTLED_AT_ONCE and not held.launch.graph:
+        if not len(self._pending) % SETTLED_AT_ONCE and not held.launch.graph:
             self.settle()
 
     def _choose(self, held: _Held, pinned: bool) -> None:
@@ -358,6 +364,7 @@ class _LaunchOf:
     """The launch of a trace that exists already."""
 
     graph = False
+    timed = True
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace

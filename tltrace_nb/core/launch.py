@@ -123,11 +123,16 @@ class TracedLaunch:
         """Bytes of a card's memory that the launch holds; none once its trace has been looked at."""
         return self.plan.nbytes if self._trace is None else self._trace.device_bytes
 
+    @property
+    def timed(self) -> bool:
+        """Whether ``ns`` will ever tell anything."""
+        return self.timing is not None or (self.slots is None and self.seal is None)
+
     def ns(self, wait: bool) -> float | None:
         """How long it took; ``None`` while that is not known, NaN if it never will be. ``wait``: until it is."""
         if self.timing is not None:
             return self.timing.ns(wait)
-        if self.graph or self.slots is not None or self._trace is None:
+        if not self.timed or self._trace is None:
             return math.nan
         span = span_ns(self._trace.slots)
         return math.nan if span is None and wait else span

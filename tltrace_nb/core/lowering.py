@@ -24,6 +24,7 @@ from tltrace_nb.core.anchors import attach
 from tltrace_nb.core.auto.marks import mark
 from tltrace_nb.core.auto.settle import settle
 from tltrace_nb.core.capacity import Wanted, room
+from tltrace_nb.core.carried import strip, with_markers
 from tltrace_nb.core.chosen import CtaRuns, Cut
 from tltrace_nb.core.dead import dead_sites
 from tltrace_nb.core.devices import multiprocessors
@@ -31,7 +32,7 @@ from tltrace_nb.core.errors import PayloadError, PlacementError
 from tltrace_nb.core.holds import role_scopes
 from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, flatten, loads, op_name, rebuild, sequence, walk, with_block
 from tltrace_nb.core.names import IMPORT, imported_sources, refuse_names
-from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id, strip
+from tltrace_nb.core.numbering import MarkedKernel, is_site, read_sites, site_id
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.payloads import check_moving_payloads, without_payload
 from tltrace_nb.core.placement import leaves_in, place, same_schedule, sites_in
@@ -105,6 +106,7 @@ def prepare(
     ``CapacityError`` where the author's limits exceed the budget, and TileLang's own errors for a kernel that it does
     not schedule.
     """
+    func = with_markers(func)
     refuse_names(func)
     bare = schedule(strip(func), target, pass_configs)
     if options.auto is not None:

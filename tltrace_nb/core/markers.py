@@ -1,8 +1,9 @@
 """Markers: what ``trace.range`` and its sisters leave in a kernel body while TileLang builds it.
 
 In: names, lanes, groups and payloads from the author. Out: placeholder statements in the PrimFunc, each
-``call_extern("handle", "__tlt_marker", <marker as JSON>, <payload>)``, which ``core.lowering`` turns into records or
-``strip`` removes. They are emitted always; nothing here depends on whether tracing is on.
+``call_extern("handle", "__tlt_marker", <marker as JSON>, <payload>)``, which ``core.lowering`` turns into records. They
+are emitted always; nothing here depends on whether tracing is on. What the builder hands out is the kernel without
+them, which carries the one with them (``core.carried``).
 
 The state of a build (open groups, ranges counted so far) lives on TileLang's builder, so it begins and ends with it.
 """
@@ -23,12 +24,10 @@ from tilelang.language.eager.builder import Builder
 from tilelang.language.kernel import KernelLaunchFrame
 from tvm import tirx
 
+from tltrace_nb.core.carried import MARKER, carried
 from tltrace_nb.core.errors import MarkerError, PayloadError, TokenError
 from tltrace_nb.core.ir import shown_source
 from tltrace_nb.core.sites import ENTRY_POINT, EventKind, PayloadType
-
-MARKER = "__tlt_marker"
-"""Extern name of the placeholder statements."""
 
 DEFAULT_LANE = "main"
 
@@ -269,17 +268,6 @@ def flow_statement(flow: Flow) -> Any:
     return _placeholder(json.dumps(asdict(flow), sort_keys=True), tirx.IntImm("int32", 0))
 
 
-def is_marker(statement: Any) -> bool:
-    """Whether a TIR statement is one of our placeholders."""
-    return (
-        isinstance(statement, tirx.Evaluate)
-        and isinstance(statement.value, tirx.Call)
-        and len(statement.value.args) == 3
-        and isinstance(statement.value.args[0], tirx.StringImm)
-        and statement.value.args[0].value == MARKER
-    )
-
-
 def read_marker(statement: Any) -> tuple[Marker | Flow, Any]:
     """The marker (or flow) that a placeholder carries, and its payload expression."""
     text = str(statement.value.args[1].value)
@@ -337,8 +325,15 @@ def _building(what: str) -> tuple[_BuildState, str]:
         raise MarkerError(
             f"{what} stands outside a kernel; markers belong inside `with T.Kernel(...)` of a T.prim_func"
         )
-    state = vars(builder).setdefault("tltrace_state", _BuildState())
+    if "tltrace_state" not in vars(builder):
+        vars(builder).update(tltrace_state=_BuildState(), get=_carrying(builder.get))
+    state: _BuildState = vars(builder)["tltrace_state"]
     return state, _where_if_building()
+
+
+def _carrying(get: Callable[[], Any]) -> Callable[[], Any]:
+    """What TileLang gets from the builder of a marked kernel: one that it can compile, see ``core.carried``."""
+    return lambda: carried(get())
 
 
 def _where_if_building() -> str:

@@ -14,10 +14,13 @@ import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 from tvm.ir import Op
 
+from tltrace_nb.core.carried import has_markers as has_markers  # noqa: PLC0414 (with ``strip`` the other half of this module)
+from tltrace_nb.core.carried import is_marker, with_markers
+from tltrace_nb.core.carried import strip as strip  # noqa: PLC0414
 from tltrace_nb.core.errors import MarkerError, PlacementError, TokenError
-from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, op_name, rebuild, sequence, walk
+from tltrace_nb.core.ir import ROOT_BLOCK, Expr, Stmt, op_name, rebuild, sequence
 from tltrace_nb.core.jumps import close_at_jumps
-from tltrace_nb.core.markers import Flow, Group, Marker, Over, is_marker, read_marker
+from tltrace_nb.core.markers import Flow, Group, Marker, Over, read_marker
 from tltrace_nb.core.sites import EventKind, Site
 
 SITE = "__tlt_site"
@@ -53,6 +56,7 @@ def read_sites(func: Any) -> MarkedKernel:
 
     Raises ``MarkerError`` for a marker where none can stand and for a range that is never ended.
     """
+    func = with_markers(func)
     kernel = str(func.attrs["global_symbol"])
     markers: list[Marker] = []
     flows: list[tuple[str, str]] = []
@@ -94,20 +98,6 @@ def read_sites(func: Any) -> MarkedKernel:
     groups, over = tuple(m.group for m in markers), tuple(m.over for m in markers)
     leaving = frozenset(i for i, m in enumerate(markers) if m.leaving)
     return MarkedKernel(numbered, kernel, sites, groups, tuple(dict.fromkeys(flows)), over, leaving)
-
-
-def strip(func: Any) -> Any:
-    """The PrimFunc as if it never had markers."""
-
-    def visit(statement: Stmt) -> Stmt:
-        return sequence([]) if is_marker(statement) else rebuild(statement, visit)
-
-    return func.with_body(visit(func.body)) if has_markers(func) else func
-
-
-def has_markers(func: Any) -> bool:
-    """Whether any placeholder stands in the PrimFunc."""
-    return any(is_marker(statement) for statement, _ in walk(func.body))
 
 
 def site_statement(site: int, payload: Expr, *condition: Expr, roles: Collection[str] = ()) -> Stmt:

@@ -71,6 +71,7 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
 
     Raises ``NotTracedError`` for a kernel without tracing, and ``DeviceError`` for one of the virtual GPU.
     """
+    from tltrace_nb.core.intercept import untraced
     from tltrace_nb.core.traced import TracedKernel, VirtualTracedKernel
 
     if isinstance(kernel, VirtualTracedKernel):
@@ -83,9 +84,10 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
     inner, plain = kernel.kernel, kernel.untraced
     _, trace = kernel.run(inputs)
     slots = kernel.prepare(inputs).slots
-    times = _interleaved(
-        (lambda: plain(*inputs), lambda: inner(*inputs, slots), lambda: plain(*inputs)), rounds, launches
-    )
+    with untraced():  # the plain kernel's calls are ours
+        times = _interleaved(
+            (lambda: plain(*inputs), lambda: inner(*inputs, slots), lambda: plain(*inputs)), rounds, launches
+        )
     return summed(trace, times, cycles_per_marker())
 
 

@@ -5,7 +5,9 @@ In: a compiled kernel, what it returned. Out: the author's outputs, a launch or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,17 +74,41 @@ def _least_grid(table: SiteTable, grid: tuple[int | None, int | None, int | None
     return x, y, z
 
 
-def free_base(folder: Path, stem: str, suffix: str) -> Path:
+@contextlib.contextmanager
+def free_base(folder: Path, stem: str, suffix: str) -> Iterator[Path]:
     """``folder/stem`` without extension, or the first of ``stem_1``, ``stem_2`` ... that has no timeline yet.
 
-    The file of that ``suffix`` is there then, empty, so that no other process takes the name.
+    It is taken at once, by an empty file of that ``suffix``, so that of several processes each gets a name of its own;
+    it is free again where the block fails before the file is written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    base, number = folder / stem, 0
-    while Path(f"{base}.html").exists() or Path(f"{base}.tltrace").exists() or not _reserved(Path(f"{base}{suffix}")):
-        number += 1
-        base = folder / f"{stem}_{number}"
-    return base
+    for number in itertools.count():
+        base = folder / (f"{stem}_{number}" if number else stem)
+        taken = Path(f"{base}{suffix}")
+        if not any(Path(f"{base}{each}").exists() for each in (".html", ".tltrace")) and _created(taken):
+            break
+    try:
+        yield base
+    except BaseException:
+        if taken.stat().st_size == 0:
+            taken.unlink()
+        raise
+
+
+def written(dump: Callable[[], str], what: str = "{base}.html and .tltrace") -> str:
+    """What to say of a dump: where it is, or, where the disk took none, why not. The program goes on in either case."""
+    try:
+        return f"wrote {what.format(base=dump())}"
+    except OSError as error:
+        return f"could not write the timeline: {error}"
+
+
+def _created(path: Path) -> bool:
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _reserved(path: Path) -> bool:

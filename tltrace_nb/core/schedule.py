@@ -23,6 +23,7 @@ import tilelang
 from tilelang import tvm
 from tilelang.backend.module import BackendContext, create_backend_context
 from tilelang.backend.pass_pipeline import PassPipeline
+from tilelang.backend.target import auto_detect_target
 from tilelang.cuda import pipeline as cuda_pipeline
 from tilelang.engine.semantic_check import PreLowerSemanticCheck
 from tilelang.transform.pass_config import normalize_pass_configs
@@ -69,15 +70,25 @@ class _Namespace:
 
 
 def resolve_target(target: Any = None) -> Any:
-    """The target to schedule for, with its host: the given one, else TileLang's current, the device's, or sm_90a."""
-    if target is None or target == "auto":
-        target = tvm.target.Target.current(allow_none=True)
+    """The target to schedule for, with its host; as ``resolve_context``."""
+    return resolve_context(target, None, "auto").target
+
+
+def resolve_context(target: Any, target_host: Any, execution_backend: str | None) -> BackendContext:
+    """What TileLang compiles with when it is given these: settings of its environment stand in for ``None``.
+
+    Where it would take the device's target and there is no device, the target is sm_90a. Raises TileLang's own errors.
+    """
     if target is None:
+        target = tilelang.env.get_default_target()
+    if execution_backend is None:
+        execution_backend = tilelang.env.get_default_execution_backend()
+    if target == "auto" and tvm.target.Target.current(allow_none=True) is None:
         try:
-            return create_backend_context("auto", None, "auto").target
-        except Exception:  # TileLang raises plain errors of several kinds where there is no device
+            auto_detect_target()
+        except ValueError:
             target = {"kind": "cuda", "arch": DEFAULT_ARCHITECTURE}
-    return create_backend_context(target, None, "auto").target
+    return create_backend_context(target, target_host, execution_backend)
 
 
 def schedule(func: Any, target: Any, pass_configs: dict[str, Any] | None = None) -> Any:
@@ -121,11 +132,15 @@ def context_with(
     execution_backend: str | None = "auto",
     at_device: AtBoundary = _pass_on,
 ) -> BackendContext:
-    """A backend context like TileLang's own whose pipeline passes the module through functions of ours.
+    """TileLang's backend context for a target, ``opened``."""
+    return opened(create_backend_context(target, None, execution_backend), at_boundary, at_device)
+
+
+def opened(context: BackendContext, at_boundary: AtBoundary, at_device: AtBoundary = _pass_on) -> BackendContext:
+    """A backend context whose pipeline passes the module through functions of ours.
 
     ``at_boundary`` gets it scheduled, ``at_device`` split into host and device functions, with all planned.
     """
-    context = create_backend_context(target, None, execution_backend)
     kind = context.target.kind.name
     pipelines = {**context.module.pipelines, kind: PassPipeline(kind, _pipeline_with(at_boundary, at_device))}
     return replace(context, module=replace(context.module, pipelines=pipelines))

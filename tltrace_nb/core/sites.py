@@ -146,8 +146,13 @@ class SiteTable:
 
     @property
     def tag(self) -> int:
-        """16 bits that tell this kernel's slots from another's."""
-        return int.from_bytes(hashlib.sha256(self.to_json().encode()).digest()[:2], "little")
+        """16 bits that tell this kernel's slots from another's, wherever in a file the kernel stands."""
+        return int.from_bytes(hashlib.sha256(self.without_lines().to_json().encode()).digest()[:2], "little")
+
+    def without_lines(self) -> SiteTable:
+        """The table of the same kernel wherever it stands: without the names and lines of files."""
+        sites = tuple(dataclasses.replace(site, source="") for site in self.sites)
+        return dataclasses.replace(self, sites=sites, source="", note="")
 
     def to_json(self) -> str:
         """The table as JSON text; ``from_json`` is its inverse."""

@@ -19,6 +19,7 @@ from tvm import tirx
 from tltrace_nb.core.capacity import slots_rows
 from tltrace_nb.core.environment import describe
 from tltrace_nb.core.errors import TraceError
+from tltrace_nb.core.interrupts import named_errors
 from tltrace_nb.core.ir import ROOT_BLOCK, source_of, walk
 from tltrace_nb.core.lowering import Lowering, prepare
 from tltrace_nb.core.options import TraceOptions
@@ -225,7 +226,7 @@ def compile_virtual(
         )
     options = TraceOptions() if options is None else options
     target = resolve_target({"kind": "cuda", "arch": model.architecture})
-    with target, _naming(func, model):
+    with named_errors(str(func.attrs["global_symbol"])), target, _naming(func, model):
         lowering = prepare(func, target, options, pass_configs, sms=model.sms)
         ready = lowering.instrument(schedule(lowering.anchored, target, pass_configs))
         layouts = spreads(ready, target)
@@ -273,7 +274,7 @@ def _naming(func: Any, model: Gpu) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not isinstance(error, TraceError):
+        if not isinstance(error, TraceError) and str(error):
             name, arch = func.attrs["global_symbol"], model.architecture
             error.add_note(f"kernel {name}: TileLang does not schedule it for {arch}, the {model.name} model")
         raise

@@ -24,6 +24,7 @@ from tltrace_nb.core.auto.names import Operator, joined, operator
 from tltrace_nb.core.auto.options import AutoOptions
 from tltrace_nb.core.auto.source import sources_of
 from tltrace_nb.core.auto.sync import BLOCK, awaited
+from tltrace_nb.core.carried import is_marker, with_markers
 from tltrace_nb.core.ir import Stmt, children, flatten, rebuild, sequence, walk
 from tltrace_nb.core.markers import (
     DEFAULT_LANE,
@@ -32,7 +33,6 @@ from tltrace_nb.core.markers import (
     Marker,
     Over,
     flow_statement,
-    is_marker,
     marker_statement,
     payload_expression,
     read_marker,
@@ -43,6 +43,7 @@ from tltrace_nb.core.sites import EventKind
 
 def mark(func: Any, options: AutoOptions) -> Any:
     """The PrimFunc with automatic markers. Where it has markers of the author's, those stay and are not doubled."""
+    func = with_markers(func)
     inside = [(s, above) for s, above in walk(func.body) if any(map(is_launch, above))]
     ranges = [found.range for found in (_marker_of(s) for s, _ in inside) if found is not None]
     found = [(operator(s), _innermost_loop(above)) for s, above in inside]

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from tltrace_nb.core.carried import is_marker
 from tltrace_nb.core.ir import Stmt, rebuild, sequence, walk
-from tltrace_nb.core.markers import Flow, Marker, Over, is_marker, read_marker
+from tltrace_nb.core.markers import Flow, Marker, Over, read_marker
 
 
 class Attempt(Protocol):
