@@ -210,7 +210,7 @@ def test_run_reaches_the_processes_that_a_script_starts(
     (file,) = Path("out").glob("*.tltrace")
     assert file.stem == "children-rank3" if how == "command" else file.stem.startswith("children-process")
     assert len(load(file)) > 0
-    assert f"out/{file.stem}.html and .tltrace" in capfd.readouterr().out
+    assert f"out/{file.stem}.html and .tltrace" in capfd.readouterr().err
 
 
 def test_run_leaves_nothing_in_the_environment(script: Path) -> None:
@@ -221,8 +221,9 @@ def test_run_leaves_nothing_in_the_environment(script: Path) -> None:
 
 def test_run_takes_a_module(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--auto", "--device", "virtual:classroom", "-m", "double", "-m", "x"]) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out == ["arguments ['-m', 'x']", "wrote debug/double.html and .tltrace"]
+    out, err = capsys.readouterr()
+    assert out == "arguments ['-m', 'x']\n"
+    assert err.rstrip().endswith("debug/double.tltrace and .html")
 
 
 def test_run_hands_over_to_the_sitecustomize_of_the_process(children: Path, tmp_path: Path) -> None:

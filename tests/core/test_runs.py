@@ -129,10 +129,10 @@ def test_a_row_is_positional() -> None:
 
 
 def test_names_are_taken_at_once_and_free_again_when_nothing_is_written(tmp_path: Path) -> None:
-    with free_base(tmp_path, "k") as first, free_base(tmp_path, "k") as second:
+    with free_base(tmp_path, "k", ".html") as first, free_base(tmp_path, "k", ".html") as second:
         assert (first, second) == (tmp_path / "k", tmp_path / "k_1")
     (tmp_path / "k.html").write_text("page")
-    with pytest.raises(KeyboardInterrupt), free_base(tmp_path, "k"):
+    with pytest.raises(KeyboardInterrupt), free_base(tmp_path, "k", ".html"):
         raise KeyboardInterrupt
     assert sorted(path.name for path in tmp_path.iterdir()) == ["k.html", "k_1.html"]
 
@@ -141,7 +141,7 @@ def test_processes_that_dump_at_once_get_names_of_their_own(tmp_path: Path) -> N
     code = (
         "import sys, pathlib\nfrom tltrace_nb.core.runs import free_base\nsys.stdin.readline()\n"
         "for _ in range(20):\n"
-        "    with free_base(pathlib.Path('.'), 'k') as base: print(base)"
+        "    with free_base(pathlib.Path('.'), 'k', '.html') as base: print(base)"
     )
     processes = [
         subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
