@@ -19,6 +19,7 @@ from generated.nodes import Kernel
 from generated.render import render
 
 from tltrace_nb.core.jit import Compilation, compile_traced
+from tltrace_nb.core.launch import TracedLaunch
 from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
@@ -44,7 +45,7 @@ def _run(seed: int) -> tuple[Trace, dict[str, Any], dict[str, Any]]:
         plain = tilelang.compile(strip(func), pass_configs=how.pass_configs)
     except Exception as error:  # TileLang raises whatever it raises
         pytest.skip(f"TileLang does not compile it unmarked: {type(error).__name__}")
-    captured: list[Trace] = []
+    captured: list[TracedLaunch] = []
     try:
         options = TraceOptions.of(auto=how.auto)
         traced = compile_traced(func, Compilation(pass_configs=how.pass_configs), options, captured.append)
@@ -56,7 +57,7 @@ def _run(seed: int) -> tuple[Trace, dict[str, Any], dict[str, Any]]:
         compiled(*(tensors[tensor.name] for tensor in kernel.tensors))
         torch.cuda.synchronize()
         after.append({name: tensor.cpu() for name, tensor in tensors.items()})
-    return captured[-1], after[0], after[1]
+    return captured[-1].trace(), after[0], after[1]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

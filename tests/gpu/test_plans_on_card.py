@@ -43,7 +43,7 @@ def _run(kernel: Reference) -> tuple[Trace, list[torch.Tensor], list[torch.Tenso
         inputs = kernel.inputs("cuda")
         returned = compiled(*inputs)
         left.append([*inputs, *([] if out_idx is None else _tensors(returned))])
-    return captured[-1], *left
+    return captured[-1].trace(), *left
 
 
 def _tensors(outputs: Any) -> list[torch.Tensor]:
