@@ -81,6 +81,16 @@ def moved_by_specialisation(kernel: Kernel) -> bool:
     return False
 
 
+def leaves_one_iteration(kernel: Kernel) -> bool:
+    """Whether a jump leaves a loop of one iteration, which TileLang removes: in CUDA it leaves the loop around."""
+    for launch in kernel.launches:
+        for s, above in walk(launch.body):
+            loops = [outer for outer in above if isinstance(outer, (For, While))]
+            if isinstance(s, (Break, Continue)) and loops and isinstance(loops[-1], For) and loops[-1].extent == Int(1):
+                return True
+    return False
+
+
 def _condition(kind: str) -> _Test:
     return lambda _, s, __: isinstance(s, If) and kind in reads(s.condition)
 

@@ -12,6 +12,7 @@ from kernels import Reference
 from kernels.published import KERNELS
 
 from tltrace_nb.core.jit import Compilation, compile_traced
+from tltrace_nb.core.launch import TracedLaunch
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 
@@ -31,9 +32,10 @@ def kernel(request: pytest.FixtureRequest) -> Reference:
 
 
 @functools.cache
-def _run(kernel: Reference) -> tuple[Trace, list[torch.Tensor], list[torch.Tensor]]:
+def _run(name: str) -> tuple[Trace, list[torch.Tensor], list[torch.Tensor]]:
     """The trace, and all that the traced and the untraced kernel leave behind: outputs and inputs."""
-    captured: list[Trace] = []
+    kernel = next(each for each in KERNELS if each.name == name)
+    captured: list[TracedLaunch] = []
     out_idx = list(kernel.out_idx) or None
     how = Compilation(out_idx=out_idx, pass_configs=kernel.pass_configs)
     traced = compile_traced(kernel.build(), how, TraceOptions.of(auto="all"), captured.append)
@@ -52,7 +54,7 @@ def _tensors(outputs: Any) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("kernel", CASES, indirect=True)
 def test_the_result_is_the_untraced_kernel_s_and_right(kernel: Reference) -> None:
-    _, traced, untraced = _run(kernel)
+    _, traced, untraced = _run(kernel.name)
     for ours, theirs in zip(traced, untraced, strict=True):
         assert not kernel.exact or torch.equal(ours.view(torch.uint8), theirs.view(torch.uint8))
     expected = _tensors(kernel.expected(*kernel.inputs("cuda")))
@@ -62,7 +64,7 @@ def test_the_result_is_the_untraced_kernel_s_and_right(kernel: Reference) -> Non
 
 @pytest.mark.parametrize("kernel", CASES, indirect=True)
 def test_nothing_is_lost_or_torn_and_the_plan_is_kept(kernel: Reference) -> None:
-    trace, *_ = _run(kernel)
+    trace, *_ = _run(kernel.name)
     losses = trace.losses
     assert losses[["lost", "corrupt", "unmatched_ends"]].to_numpy().sum() == 0, losses
     assert not losses["unfinished"].any()
