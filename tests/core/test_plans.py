@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import Reference, builds
+from kernels import Reference, builds, gemm
 from kernels.published import KERNELS, marked
 from kernels.source import untraced, untraced_host
 
-from tltrace_nb.core import again, plans, sites
+from tltrace_nb.core import again, numbering, plans, same, schedule, sites
 from tltrace_nb.core.jit import TracedKernel
 from tltrace_nb.core.lowering import Lowering, prepare
 from tltrace_nb.core.options import TraceOptions
@@ -131,6 +131,20 @@ def test_one_that_it_plans_alike_says_nothing() -> None:
     with builds.target_of("sm_90a"):
         recording = again.lower(BY_NAME["rotary"].build(), TraceOptions.of(auto="all"), {})
     assert sites.SiteTable.from_json(str(recording.attrs[sites.TABLE_ATTRIBUTE])).note == ""
+
+
+def test_a_device_function_is_not_taken_over_with_another_host_s_tensor_maps() -> None:
+    def module(rows: int) -> Any:
+        target = builds.target_of("sm_90a")
+        func = numbering.strip(gemm.pipelined(3, bm=rows))
+        with schedule.pass_context({}):
+            return schedule.planned(schedule.schedule(func, target), target)
+
+    high, low = module(128), module(64)
+    (kernel,) = plans.device_functions(high)
+    functions = plans.device_functions(high)[kernel], plans.device_functions(low)[kernel]
+    assert same.same_host(high["gemm"], module(128)["gemm"], {kernel: (functions[0], functions[0])})
+    assert not same.same_host(high["gemm"], low["gemm"], {kernel: functions})
 
 
 def test_what_could_not_be_kept_is_a_note_on_the_trace() -> None:

@@ -136,6 +136,26 @@ def test_a_guard_that_the_bare_kernel_has_once_is_reopened_around_the_record() -
     assert result == ["if {", "work 1", "}", "other", "if {", "work 2", "}"]
 
 
+def test_so_is_one_in_which_a_record_has_brought_a_barrier() -> None:
+    """As with two tiles that one thread stores: the bare kernel has one barrier and one guard for both."""
+    result = moved(
+        lambda f: [
+            *(f.work(1), f.sync(), f.record(BEGIN), f.first_half(f.work(2)), f.record(END)),
+            *(f.sync(), f.record(OTHER), f.first_half(f.work(3))),
+        ],
+        lambda f: [f.work(1), f.sync(), f.first_half(f.work(2), f.work(3))],
+    )
+    assert result == ["work 1", "sync", "begin", "if {", "work 2", "}", "end", "other", "if {", "work 3", "}"]
+
+
+def test_a_barrier_between_two_guards_of_the_bare_kernel_stays_between() -> None:
+    result = moved(
+        lambda f: [f.first_half(f.work(1)), f.record(OTHER), f.first_half(f.work(2, at=1))],
+        lambda f: [f.first_half(f.work(1)), f.sync(), f.first_half(f.work(2, at=2))],
+    )
+    assert result == ["if {", "work 1", "}", "sync", "other", "if {", "work 2", "}"]
+
+
 def test_a_record_inside_a_guard_stays_inside() -> None:
     result = moved(
         lambda f: [f.first_half(f.work(1), f.record(OTHER), f.work(2), f.sync())],

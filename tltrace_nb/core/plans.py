@@ -19,7 +19,7 @@ from tvm import tirx
 
 from tltrace_nb.core.ir import op_name, walk
 from tltrace_nb.core.lowering import Lowering
-from tltrace_nb.core.same import same, untraced
+from tltrace_nb.core.same import same, same_host, untraced
 from tltrace_nb.core.schedule import planned
 from tltrace_nb.core.sites import EventKind
 from tltrace_nb.core.transplant import transplanted
@@ -39,19 +39,33 @@ class BarePlan:
 
     def at_device(self, module: Any) -> Any:
         """The planned module with the bare kernel's device functions; for ``schedule.context_with``."""
-        self.bare = planned(self._lowering.bare, self._target)
-        bare = device_functions(self.bare)
-        ends = frozenset(site.id for site in self._lowering.table.sites if site.kind is EventKind.RANGE_END)
-        self.note = ""
-        for name, func in module.functions.items():
-            if not is_device(func) or same(func, bare[name.name_hint]):
-                continue
-            result = transplanted(func, bare[name.name_hint], ends)
-            if result is not None:
-                module.update_func(name, result)
-            elif not self.note:
-                self.note = difference(self._lowering.marked.name, func, bare[name.name_hint])
+        for _ in range(_ATTEMPTS):
+            self.bare = planned(self._lowering.bare, self._target)
+            functions, self.note = self._recording(module)
+            if not self.note:
+                break
+        for name, func in functions.items():
+            module.update_func(name, func)
         return module
+
+    def _recording(self, module: Any) -> tuple[dict[Any, Any], str]:
+        """The device functions that change for the bare plan, and a note if they should and cannot."""
+        traced, bare = device_functions(module), device_functions(self.bare)
+        name = self._lowering.marked.name
+        pairs = {kernel: (func, bare[kernel]) for kernel, func in traced.items()}
+        if not same_host(_host(module), _host(self.bare), pairs):
+            return {}, _note(name, "what the host passes to it")
+        ends = frozenset(site.id for site in self._lowering.table.sites if site.kind is EventKind.RANGE_END)
+        changed, note = {}, ""
+        for kernel, (func, its_bare) in pairs.items():
+            if same(func, its_bare):
+                continue
+            result = transplanted(func, its_bare, ends)
+            if result is not None:
+                changed[module.get_global_var(kernel)] = result
+            else:
+                note = note or difference(name, func, its_bare)
+        return changed, note
 
 
 def note_again(lowering: Lowering, scheduled: Any, target: Any) -> str:
@@ -79,6 +93,12 @@ def device_functions(module: Any) -> dict[str, Any]:
     return {name.name_hint: func for name, func in module.functions.items() if is_device(func)}
 
 
+def _host(module: Any) -> Any:
+    """The host function of a planned module."""
+    (func,) = [func for func in module.functions.values() if not is_device(func)]
+    return func
+
+
 def is_device(func: Any) -> bool:
     """Whether a function of a planned module is a kernel."""
     return bool((func.attrs or {}).get("tirx.is_global_func", False))
@@ -89,6 +109,10 @@ def difference(kernel: str, traced: Any, bare: Any) -> str:
     ours, theirs = _measures(traced), _measures(bare)
     found = [f"{what} {ours[what]:,} instead of {theirs[what]:,}" for what in _MEASURES if ours[what] != theirs[what]]
     what = ", ".join(found) if found else "statements in another order"
+    return _note(kernel, what)
+
+
+def _note(kernel: str, what: str) -> str:
     return f"TileLang plans kernel {kernel} otherwise when it records ({what}), so its times may differ"
 
 

@@ -1,7 +1,7 @@
 """Whether a traced device function is the bare one but for what tracing adds.
 
-In: two device functions behind the last pass that plans (``schedule.AtDevice``). Out: a yes or a no, and the traced
-function without what tracing adds.
+In: two device functions behind the last pass that plans (``schedule.planned``), or the host functions that call them.
+Out: a yes or a no, and the traced function without what tracing adds.
 
 Tracing adds: calls of ``__tlt_`` functions, the cursor, the parameters ``slots`` and those that payloads alone read,
 the helper text, and guards and loops that hold nothing but records. A guard that is closed and opened again around a
@@ -14,7 +14,7 @@ from typing import Any
 
 import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
-from tvm.ir import structural_equal
+from tvm.ir import Op, structural_equal
 
 from tltrace_nb.core import device
 from tltrace_nb.core.ir import Expr, Stmt, flatten, op_name, post_order_visit, rebuild, sequence
@@ -26,6 +26,31 @@ IMPORT = "pragma_import_c"
 def same(traced: Any, bare: Any) -> bool:
     """Whether two device functions are the same but for what tracing adds to the first."""
     return bool(structural_equal(without_tracing(traced, bare), without_tracing(bare, bare), map_free_vars=True))
+
+
+def same_host(traced: Any, bare: Any, kernels: dict[str, tuple[Any, Any]]) -> bool:
+    """Whether two host functions are the same but for the arguments that tracing adds to the calls of ``kernels``.
+
+    ``kernels`` are the traced and the bare device function by name. What they are called with must fit the one that
+    runs, tensor maps above all.
+    """
+
+    def calls(host: Any, which: int) -> Any:
+        def visit(statement: Stmt) -> Stmt:
+            if is_assumption(statement):
+                return visit(statement.body)
+            call = statement.value if isinstance(statement, tirx.Evaluate) else None
+            pair = kernels.get(str(getattr(getattr(call, "op", None), "name_hint", "")))
+            if call is None or pair is None:
+                return rebuild(statement, visit)
+            kept = {str(parameter.name) for parameter in pair[1].params}
+            args = [a for a, p in zip(call.args, pair[which].params, strict=True) if str(p.name) in kept]
+            name = tirx.StringImm(str(call.op.name_hint))
+            return tirx.Evaluate(tirx.Call("int32", Op.get("tirx.call_extern"), [name, *args]))
+
+        return tirx.PrimFunc([], visit(host.body))
+
+    return bool(structural_equal(calls(traced, 0), calls(bare, 1), map_free_vars=True))
 
 
 def without_tracing(func: Any, bare: Any) -> Any:

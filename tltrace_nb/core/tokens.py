@@ -7,6 +7,7 @@ are the same.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -96,18 +97,28 @@ class Text:
     """What is in the ``else`` of an ``if`` where that is tracing's alone."""
 
 
-def read(body: Stmt) -> Text:
+class Guards(enum.Enum):
+    """Which neighbouring guards of one condition are read as one, what stands between them as outside of it."""
+
+    OVER_RECORDS = enum.auto()
+    AS_THEY_ARE = enum.auto()
+    OVER_BARRIERS = enum.auto()
+    """Over records and over barriers, as a record may have brought a barrier there."""
+
+
+def read(body: Stmt, guards: Guards = Guards.OVER_RECORDS) -> Text:
     """The text of a device function's body."""
     text = Text()
-    _Reader(text).statements([body], ())
+    _Reader(text, guards).statements([body], ())
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Writes a body down as a text. Guards that were reopened around items are read as one, the items as outside."""
+    """Writes a body down as a text."""
 
     text: Text
+    guards: Guards
 
     def statements(self, bodies: Iterable[Stmt | None], scopes: tuple[Scope, ...]) -> None:
         for statement in (s for body in bodies for s in flatten(body)):
@@ -158,23 +169,28 @@ class _Reader:
         self.text.tokens.append(Token(edge, node, scopes))
 
     def _reopens(self, statement: Stmt, scopes: tuple[Scope, ...]) -> bool:
-        """Read a guard as a part of the one that ends right before it but for items, if it is one with it."""
+        """Read a guard as a part of the one that ends before it and what stands between, if it is one with it."""
         tokens, items = self.text.tokens, self.text.items
-        last = tokens[-1] if tokens else None
-        first_between = next((i for i, item in enumerate(items) if item.before == len(tokens)), len(items))
+        over_barriers = self.guards is Guards.OVER_BARRIERS
+        end = len(tokens) - 1
+        while over_barriers and end >= 0 and tokens[end].edge == "leaf" and tokens[end].silent:
+            end -= 1
+        last = tokens[end] if end >= 0 else None
+        between = [i for i, item in enumerate(items) if item.before > end]
         if (
             last is None
+            or self.guards is Guards.AS_THEY_ARE
             or last.edge != "end"
-            or first_between == len(items)
+            or not (between or over_barriers)
             or len(last.scopes) != len(scopes)
             or not _one_guard(last.node, statement)
-            or not any(not is_tracing(s) for s in flatten(statement.then_case))
+            or not flatten(untraced(statement.then_case))
         ):
             return False
-        tokens.pop()
         inner = (*scopes, Scope(last.node, "then"))
-        for i in range(first_between, len(items)):
-            items[i] = replace(items[i], before=len(tokens), scopes=inner, out=items[i].out + 1)
+        tokens[end:] = [replace(token, scopes=inner) for token in tokens[end + 1 :]]
+        for i in between:
+            items[i] = replace(items[i], before=items[i].before - 1, scopes=inner, out=items[i].out + 1)
         self.statements([statement.then_case], inner)
         self._token("end", last.node, scopes)
         return True

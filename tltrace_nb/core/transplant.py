@@ -12,6 +12,7 @@ that only the bare function has, one that begins a range behind them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -32,7 +33,7 @@ from tltrace_nb.core.ir import (
     walk,
 )
 from tltrace_nb.core.same import IMPORT, same, untraced
-from tltrace_nb.core.tokens import Header, Item, Scope, Text, Token, align, header, read, records, site_of
+from tltrace_nb.core.tokens import Guards, Header, Item, Scope, Text, Token, align, header, read, records, site_of
 
 
 class _NoPlace(Exception):  # noqa: N818 (an answer, no error)
@@ -44,15 +45,15 @@ def transplanted(traced: Any, bare: Any, ends: frozenset[int]) -> Any | None:
 
     ``ends`` are the sites that end a range. The result has the traced function's parameters, in their order.
     """
-    for body in (traced.body, unswitched(traced.body, _guards_of_loops(bare.body))):
-        result = _with_records(traced, body, bare, ends)
+    loops = unswitched(traced.body, _guards_of_loops(bare.body))
+    for body, guards in itertools.product((traced.body, loops), Guards):
+        result = _with_records(traced, read(body, guards), bare, ends)
         if result is not None:
             return result
     return None
 
 
-def _with_records(traced: Any, body: Stmt, bare: Any, ends: frozenset[int]) -> Any | None:
-    text = read(body)
+def _with_records(traced: Any, text: Text, bare: Any, ends: frozenset[int]) -> Any | None:
     try:
         params, known = _parameters(traced, bare)
         moved = _Transplant(text, read(bare.body), known, ends).body(bare.body)

@@ -112,7 +112,7 @@ def running_sums(rows=32, columns=256, block=8, dim=1, reverse=False, threads=12
     return running_sums
 
 
-def chunk_scan(length=128, state=32, dim=64, chunk=32, stages=2, threads=128):
+def chunk_scan(length=128, state=32, dim=64, chunk=32, stages=0, threads=128):
     """A state-space model by chunks: decays from running sums, the part within a chunk and the part from before it."""
 
     @T.prim_func
