@@ -21,10 +21,8 @@ from generated.features import moved_by_specialisation
 from generated.interpreter import MalformedError, Outcome, inputs, interpret
 from generated.nodes import Kernel
 from generated.render import render
-from tltrace_nb.core import schedule
 from tltrace_nb.core.errors import MarkerError, PayloadError, PlacementError, TokenError
 from tltrace_nb.core.lowering import Lowering
-from tltrace_nb.core.numbering import strip
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
@@ -159,16 +157,17 @@ def _checked(kernel: Kernel, how: How, cuda: bool) -> Result:
     try:
         return invariant(virtual.lowering, func, how)
     except Exception as error:  # as above
+        if refused := _refused_unmarked(kernel, how):
+            return Result(how, Verdict.NO_KERNEL, details=(refused,))
         return _crash(how, "generating", error)
 
 
 def invariant(low: Lowering, func: Any, how: How) -> Result:
     """Whether the traced CUDA source without what tracing adds is the untraced one."""
-    context = schedule.context_with(low.at_boundary, builds.target_of(how.architecture))
-    bare = builds.plain(strip(func), how.architecture, how.pass_configs).cuda
-    traced = untraced(builds._generate(low.anchored, context, how.pass_configs).cuda)
-    if traced == bare:
-        return Result(how, Verdict.AGREES)
+    recording, plain, note = builds.planned(low, lambda: func, how.architecture, how.pass_configs)
+    traced, bare = untraced(recording.cuda), plain.cuda
+    if traced == bare or note:
+        return Result(how, Verdict.AGREES, "planned otherwise, and said so" if note else "")
     ours, theirs = traced.split("\n"), bare.split("\n")
     at = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))
     details = [
