@@ -59,8 +59,10 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/.package
 
-# The browser tests drive a real Chromium. Without one, and without the right to install it, they are skipped.
+# The browser tests drive a real Chromium, through a driver that needs libatomic, and pictures have text, which needs a font.
+# Without these, and without the right to install them, those tests are skipped.
 chromium:
-	@command -v chromium >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		$(APT) update -qq && $(APT) install -qq -y --no-install-recommends chromium; \
-	else echo "chromium is not installed: the browser tests will be skipped"; fi
+	@{ command -v chromium && ls /usr/share/fonts/truetype && ls /usr/lib/*/libatomic.so.1; } >/dev/null 2>&1 || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		$(APT) update -qq && $(APT) install -qq -y --no-install-recommends chromium fonts-dejavu-core libatomic1; \
+	else echo "chromium, a font or libatomic is missing: tests of browsers and pictures may be skipped"; fi

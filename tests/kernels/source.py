@@ -13,8 +13,8 @@ from tltrace_nb.core import device
 
 _SLOTS = re.compile(r"(?<=[( ])int64_t\* __restrict__ __tlt_slots(, |(?=\)))")
 _KERNEL = re.compile(r'^extern "C" __global__ void ')
-_GUARD = re.compile(r"^ *if \((tl::tl_shuffle_elect<\d+>\(\)|(\(int\)threadIdx\.[xyz]|[()\d\s%<>=&|+*/-])+)\) \{$")
-"""A condition that depends on the thread alone, so that nothing under it changes it."""
+_GUARD = re.compile(r"^ *if \((tl::tl_shuffle_elect<\d+>\(\)|(\(int\)(?:threadIdx|blockIdx)\.[xyz]|[()\d\s%<>=&|+*/-])+)\) \{$")
+"""A condition that depends on the thread and its block alone, so that nothing under it changes it."""
 _TABLE = re.compile(r', "tltrace\.table": "(?:[^"\\]|\\.)*"')
 _POINTERS = re.compile(r'("tl\.readonly_param_indices": \[[\d, ]*), \d+\]')
 _NUM_ARGS = re.compile(r"(num_args (?:==|should be) )(\d+)")
@@ -37,7 +37,10 @@ def untraced(source: str) -> str:
             recorded = False
         elif recorded and _closes_nothing(line, lines):
             # The author's block had no other content; what stood before its brace was taken out as well.
-            if lines.pop().endswith("} else {"):
+            opened = lines.pop()
+            if opened.lstrip().startswith("for (") and lines[-1].lstrip().startswith("#pragma unroll"):
+                lines.pop()
+            if opened.endswith("} else {"):
                 if _closes_nothing(line, lines):  # nor had the other branch
                     lines.pop()
                 else:

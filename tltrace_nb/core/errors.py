@@ -5,6 +5,7 @@ In: nothing. Out: exception classes; every message names the kernel and, where t
 
 from __future__ import annotations
 
+import traceback
 from types import TracebackType
 
 _SHELL = "IPython"
@@ -20,7 +21,10 @@ class TraceError(Exception):
         from IPython import get_ipython
 
         shown = _own(_in_the_cell(self.__traceback__)) or self.__traceback__
-        lines: list[str] = get_ipython().InteractiveTB.structured_traceback(type(self), self, shown, tb_offset=0)
+        shell = get_ipython()
+        if shell is None:  # IPython's classes without a running one
+            return traceback.format_exception(type(self), self, shown)
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, shown, tb_offset=0)
         return lines
 
 
