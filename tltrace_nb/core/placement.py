@@ -209,10 +209,14 @@ class _Placer:
         roles, outside = joined_roles(holds), any(hold.outside for hold in holds)
         if anchor.site not in self.end_of and CONSUMER in roles:
             roles = frozenset()  # an instant of all threads is one event
-        record = _Record(anchor.site, anchor.payload, anchor.condition, roles, outside)
+        condition = anchor.condition
+        if anchor.mode in (Mode.WAITS, Mode.ARRIVALS) and holds[0].predicate is not None:
+            # The scheduler waits for an iteration that does not exist, too.
+            condition = holds[0].predicate if is_true(condition) else tirx.And(condition, holds[0].predicate)
+        record = _Record(anchor.site, anchor.payload, condition, roles, outside)
         (back if alone_behind else front).append(record)
         if end is not None:
-            back.append(_Record(end, anchor.payload, anchor.condition, roles, outside))
+            back.append(_Record(end, anchor.payload, condition, roles, outside))
 
     def _check(self, key: Key, holds: list[Hold], above: Above) -> None:
         """Raise ``PlacementError`` where a marker would record under a condition or in a loop that it is not in."""
