@@ -378,6 +378,10 @@ def _by_line(
             want: Counter[_Pair] = Counter()
             reduces = name.startswith("reduce")
             nodes = [node for node in at_line.get(line, []) if isinstance(node, Sum) == reduces]
+            if (
+                reduces and not nodes
+            ):  # TileLang notes no line for a reduction, which then has that of another statement
+                continue
             for node in nodes:
                 for worked in ran.get(id(node), ()):
                     if worked.mask[who.author]:

@@ -161,5 +161,11 @@ FOUND: dict[str, Kernel] = {
 }
 """By what was wrong."""
 
-MAY_BE_REFUSED = frozenset({"a variable that the other role sets", "a payload that its range changes"})
-"""Those that need not be traced: their payload has no value in a role that would record it."""
+MAY_BE_REFUSED = frozenset(
+    {
+        "a variable that the other role sets",
+        "a payload that its range changes",
+        "a range around a guard that is peeled",
+    }
+)
+"""Those that need not be traced: a payload without value in a role that would record it, a range that is peeled away."""

@@ -13,7 +13,9 @@ from tltrace_nb.core import device
 
 _SLOTS = re.compile(r"(?<=[( ])int64_t\* __restrict__ __tlt_slots(, |(?=\)))")
 _KERNEL = re.compile(r'^extern "C" __global__ void ')
-_GUARD = re.compile(r"^ *if \((tl::tl_shuffle_elect<\d+>\(\)|(\(int\)(?:threadIdx|blockIdx)\.[xyz]|[()\d\s%<>=&|+*/-])+)\) \{$")
+_GUARD = re.compile(
+    r"^ *if \((tl::tl_shuffle_elect<\d+>\(\)|(\(int\)(?:threadIdx|blockIdx)\.[xyz]|[()\d\s%<>=&|+*/-])+)\) \{$"
+)
 """A condition that depends on the thread and its block alone, so that nothing under it changes it."""
 _TABLE = re.compile(r', "tltrace\.table": "(?:[^"\\]|\\.)*"')
 _POINTERS = re.compile(r'("tl\.readonly_param_indices": \[[\d, ]*), \d+\]')

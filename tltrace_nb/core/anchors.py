@@ -39,6 +39,7 @@ from tltrace_nb.core.ir import (
     children,
     flatten,
     loads,
+    post_order_visit,
     rebuild,
     sequence,
     span_of,
@@ -47,7 +48,7 @@ from tltrace_nb.core.ir import (
 )
 from tltrace_nb.core.markers import Over
 from tltrace_nb.core.numbering import DATA_PARALLEL, MarkedKernel, is_site, site_id, site_statement
-from tltrace_nb.core.sites import EventKind
+from tltrace_nb.core.sites import EventKind, Site
 
 ANCHOR = "tltrace."
 LEAF = "tltrace.leaf"
@@ -143,7 +144,8 @@ def attach(
     body = with_lets_inlined(marked.func.body) if inline_lets else marked.func.body
     numbers = leaf_numbers(body)
     lost = frozenset(leaf for leaf, number in numbers.items() if number in dead)
-    attacher = _Attacher(marked, carry_in_value, frozenset(_written_in(marked.func.body)), numbers, lost)
+    written = frozenset(_written_in(marked.func.body))
+    attacher = _Attacher(marked, carry_in_value, written, numbers, lost, peels=not everywhere)
     change = attacher.anchored if everywhere else attacher.plain
     return marked.func.with_body(change(body, _Context()))
 
@@ -217,6 +219,8 @@ class _Attacher:
     written: frozenset[Any]
     numbers: dict[Stmt, int]
     lost: frozenset[Stmt]
+    peels: bool
+    """Whether the scheduler peels iterations off its pipelines: not those of a kernel that it divides into roles."""
 
     def carries(self, statement: Stmt) -> bool:
         """Whether a statement holds an operator that the scheduler keeps."""
@@ -351,6 +355,7 @@ class _Attacher:
                 continue
             if site.kind is EventKind.RANGE_BEGIN and (end := end_of.get(site.id)) is not None:
                 inside = [p for p in carriers if i < p < end]
+                self._refuse_peeled(site, [statements[p] for p in inside], context)
                 for position in inside:
                     put(position, site.id, Mode.AROUND)
                 if inside:
@@ -367,6 +372,20 @@ class _Attacher:
             elif after is not None:
                 put(after, site.id, Mode.BEFORE)
         return carried
+
+    def _refuse_peeled(self, site: Site, inside: list[Stmt], context: _Context) -> None:
+        """Raise ``PlacementError`` for a range that is gone in the iterations in which the scheduler drops its work."""
+        if not self.peels or context.outside < 0 or not inside or any(map(self.certain, inside)):
+            return
+        pipelined = context.loops[context.outside :]
+        conditions = [s.condition for s in inside if isinstance(s, tirx.IfThenElse)]
+        variables = [_variables(c) for c in conditions if not loads(c)]
+        if any(used and all(any(v.same_as(p) for p in pipelined) for v in used) for used in variables):
+            raise PlacementError(
+                f"kernel {self.marked.name}, {site.source}: {site.name!r} is around work under a condition on the "
+                "iteration alone, which TileLang drops from the iterations of a pipeline that do not meet it, and the "
+                "range with it; put the marker into the condition, around the work"
+            )
 
     def _leaf(self, statement: Stmt, context: _Context) -> Stmt:
         trail = Trail(self.numbers[statement], context.outside, context.guards)
@@ -441,6 +460,12 @@ def _annotate_first(statement: Stmt, notes: dict[str, Any], in_value: bool) -> S
         return statement
     chosen = inner[first]
     return rebuild(statement, lambda child: _annotate_first(child, notes, in_value) if child.same_as(chosen) else child)
+
+
+def _variables(expression: Expr) -> list[Any]:
+    found: list[Any] = []
+    post_order_visit(expression, lambda node: found.append(node) if isinstance(node, tirx.Var) else None)
+    return found
 
 
 def _carrier(value: Expr, notes: dict[str, Any]) -> Expr:
