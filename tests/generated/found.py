@@ -168,4 +168,4 @@ MAY_BE_REFUSED = frozenset(
         "a range around a guard that is peeled",
     }
 )
-"""Those that need not be traced: a payload without value in a role that would record it, a range that is peeled away."""
+"""Those that need not be traced: a payload without value in a role that records it, a range that is peeled away."""
