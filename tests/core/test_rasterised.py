@@ -17,6 +17,7 @@ from synthetic import Rec, build, instant, table
 from tvm import tirx
 
 from tltrace_nb.core import device, lowering
+from tltrace_nb.core.carried import with_markers
 from tltrace_nb.core.decode import decode
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.core.rasterised import UNKNOWN, block_indices
@@ -195,7 +196,7 @@ def test_a_pattern_in_a_branch_is_said_not_to_be_known() -> None:
 
 
 def test_a_pattern_that_tilelang_may_learn_is_said_not_to_be_known() -> None:
-    func = rasterised.deep(3, 4, 1, 3)
+    func = with_markers(rasterised.deep(3, 4, 1, 3))
 
     def another(statement: object) -> object:
         if isinstance(statement, tirx.AttrStmt) and statement.attr_key == "threadblock_swizzle_pattern":

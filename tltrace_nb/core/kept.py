@@ -365,6 +365,7 @@ class _LaunchOf:
 
     graph = False
     timed = True
+    shape = ()
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace

@@ -6,8 +6,9 @@ In: a trace. Out: a file with the lanes, names and payloads of the figure. PNG n
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.files import writing
@@ -31,6 +32,8 @@ ZOOM = 2.0
 """Pixels of a PNG for each of the SVG's, for screens of high density."""
 MOST_PIXELS = 40_000_000
 """A PNG has no more: 160 MB while it is drawn."""
+_FAMILIES = ("Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans", "Helvetica")
+"""Families of fonts, the first that is there is taken: the drawing library does not ask the machine for its default."""
 _PROBE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text y="9">x</text></svg>'
 
 
@@ -75,12 +78,23 @@ def write_png(
     text = _drawn(trace, title, ctas, events, limit, time, width)
     height = float(text.partition('height="')[2].partition('"')[0])
     zoom = min(ZOOM, math.sqrt(MOST_PIXELS / (width * height)))
-    if resvg_py.svg_to_bytes(svg_string=_PROBE) == resvg_py.svg_to_bytes(svg_string=_PROBE, skip_system_fonts=True):
-        raise TraceError("no fonts are installed, so the picture would have no text: install some, or use to_svg")
-    pixels = resvg_py.svg_to_bytes(svg_string=text, zoom=zoom)
+    family = _family(resvg_py.svg_to_bytes)
+    pixels = resvg_py.svg_to_bytes(svg_string=text, zoom=zoom, font_family=family, sans_serif_family=family)
     with writing(path) as file:
         file.write(bytes(pixels))
     return Path(path)
+
+
+def _family(draw: Callable[..., Any]) -> str:
+    """A family of the machine's fonts that gives text. Raises ``TraceError`` where there is none."""
+    blank = draw(svg_string=_PROBE, skip_system_fonts=True)
+    for family in _FAMILIES:
+        if draw(svg_string=_PROBE, font_family=family, sans_serif_family=family) != blank:
+            return family
+    raise TraceError(
+        f"no fonts are installed that the picture could use for its text ({', '.join(_FAMILIES)}): install one, or use "
+        "to_svg"
+    )
 
 
 def _drawn(
