@@ -7,6 +7,7 @@ some of them in more than one way; the bare kernel here is the build by which th
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -52,15 +53,17 @@ class Build:
         """TileLang's settings."""
         return {**self.kernel.pass_configs, **({} if self.specialised else NOT_SPECIALISED)}
 
+    @functools.cached_property
     def lowering(self) -> Lowering:
         """The marked kernel, lowered."""
         target = builds.target_of(self.architecture)
         with target:
             return prepare(self.kernel.build(), target, TraceOptions.of(auto=self.auto), self.pass_configs)
 
+    @functools.cached_property
     def sources(self) -> tuple[builds.Source, builds.Source, str]:
         """Of the traced and the bare kernel, and the note on the plan."""
-        return builds.planned(self.lowering(), self.kernel.build, self.architecture, self.pass_configs)
+        return builds.planned(self.lowering, self.kernel.build, self.architecture, self.pass_configs)
 
 
 BUILDS = [
@@ -75,7 +78,7 @@ BUILDS = [
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_the_traced_source_without_tracing_is_the_bare_source(build: Build) -> None:
-    traced, bare, note = build.sources()
+    traced, bare, note = build.sources
     assert untraced(traced.cuda) == bare.cuda
     assert untraced_host(traced.host) == bare.host
     assert note == ""
@@ -83,9 +86,8 @@ def test_the_traced_source_without_tracing_is_the_bare_source(build: Build) -> N
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_every_site_is_in_the_source(build: Build) -> None:
-    lowering = build.lowering()
-    source = builds.planned(lowering, build.kernel.build, build.architecture, build.pass_configs)[0].cuda
-    assert [site for site in lowering.table.sites if f"(uint){site.id}, " not in source] == []
+    source = build.sources[0].cuda
+    assert [site for site in build.lowering.table.sites if f"(uint){site.id}, " not in source] == []
 
 
 @pytest.mark.parametrize("configs", [{}, NOT_SPECIALISED], ids=["specialised", "unspecialised"])
@@ -108,7 +110,7 @@ EXAMPLE = Build(BY_NAME["two_pipelines"], "sm_90a", True, "all")
 def test_tilelang_plans_the_example_otherwise_when_it_sees_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """That the tests above have something to find: without the transplant a tile would overlap the queries."""
     monkeypatch.setattr(plans, "transplanted", lambda *_: None)
-    traced, bare, note = EXAMPLE.sources()
+    traced, bare, note = dataclasses.replace(EXAMPLE).sources  # not one that was built before
     assert untraced(traced.cuda) != bare.cuda
     assert note == (
         "TileLang plans kernel two_pipelines otherwise when it records (bytes of shared memory 8,992 instead of "
@@ -148,7 +150,7 @@ def test_a_device_function_is_not_taken_over_with_another_host_s_tensor_maps() -
 
 
 def test_what_could_not_be_kept_is_a_note_on_the_trace() -> None:
-    lowering = EXAMPLE.lowering()
+    lowering = EXAMPLE.lowering
     kernel: Any = SimpleNamespace(adapter=SimpleNamespace())
     traced = TracedKernel(None, kernel, lowering, TraceOptions(), lambda _: None, plan_note="planned otherwise")
     slots = np.zeros((1, *(int(extent) for extent in lowering.slots.shape[1:])), dtype=np.int64)
@@ -156,5 +158,5 @@ def test_what_could_not_be_kept_is_a_note_on_the_trace() -> None:
 
 
 def test_the_bare_kernel_is_planned_as_tilelang_plans_it_by_itself() -> None:
-    _, bare, _ = EXAMPLE.sources()
+    _, bare, _ = EXAMPLE.sources
     assert bare == builds.plain(EXAMPLE.kernel.build(), "sm_90a", {})
