@@ -149,6 +149,8 @@ def _checked(kernel: Kernel, how: How, cuda: bool) -> Result:
             return Result(how, Verdict.DIFFERS, kind, tuple(wrong))
         found = automatic_differences(source, outcome, trace) if how.auto else differences(kernel, outcome, trace)
     except Exception as error:  # as above
+        if failed := _fails_untraced(kernel, how):
+            return Result(how, Verdict.NO_KERNEL, details=(failed,))
         return _crash(how, "running", error)
     if found:
         return Result(how, Verdict.DIFFERS, "events", tuple(found))
@@ -191,6 +193,16 @@ def _run(virtual: VirtualKernel, kernel: Kernel) -> tuple[dict[str, torch.Tensor
     tensors = {name: torch.from_numpy(array) for name, array in inputs(kernel).items()}
     _, trace = virtual.run([tensors[tensor.name] for tensor in kernel.tensors], [])
     return tensors, trace
+
+
+def _fails_untraced(kernel: Kernel, how: How) -> str:
+    """How the kernel fails without markers, if it does: a role that has returned lets the other wait for ever."""
+    try:
+        func = render(kernel, marked=False).build()
+        _run(compile_virtual(func, how.gpu, pass_configs=how.pass_configs), kernel)
+    except Exception as error:  # whatever it is, no marker is the reason
+        return f"{type(error).__name__}: {_last_line(error)}"
+    return ""
 
 
 def _wrong_untraced(kernel: Kernel, how: How, outcome: Outcome) -> bool:
