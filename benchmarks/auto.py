@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from tltrace_nb.core.jit import compile_traced, how_of
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import compile_traced, how_of
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGET = 2 << 30

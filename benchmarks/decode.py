@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tltrace_nb.core import slots as layout
-from tltrace_nb.core.decode import decode
-from tltrace_nb.core.sites import EventKind, Launch, PayloadType, Site, SiteTable, Writer
+from tltrace_nb.data import slots as layout
+from tltrace_nb.data.decode import decode
+from tltrace_nb.data.sites import EventKind, Launch, PayloadType, Site, SiteTable, Writer
 
 GRID = (50, 25, 1)
 STEPS = 199

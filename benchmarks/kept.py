@@ -13,8 +13,8 @@ import time
 from collections.abc import Hashable
 from typing import Any
 
-from tltrace_nb.core.kept import Kept, Section
-from tltrace_nb.core.options import DEFAULT_BUDGET
+from tltrace_nb.core.compile.options import DEFAULT_BUDGET
+from tltrace_nb.core.runtime.kept import Kept, Section
 
 
 class Launch:
@@ -46,7 +46,7 @@ def keeping(count: int) -> float:
 
 def clock(count: int) -> float:
     """Seconds to time so many empty stretches of a stream, and to read the times."""
-    from tltrace_nb.core.stopwatch import Stopwatch
+    from tltrace_nb.core.runtime.stopwatch import Stopwatch
 
     watch = Stopwatch()
     watch.start().stop().ns(wait=True)

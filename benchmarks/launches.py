@@ -26,12 +26,12 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import trace
-from tltrace_nb.core.jit import Compilation, compile_traced
-from tltrace_nb.core.lowering import prepare
-from tltrace_nb.core.numbering import strip
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.schedule import resolve_target
-from tltrace_nb.core.traced import TracedKernel
+from tltrace_nb.core.compile.lowering import prepare
+from tltrace_nb.core.compile.numbering import strip
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.traced import TracedKernel
 
 SIZE, BLOCK, DEPTH = 512, 128, 32
 ROUNDS, LAUNCHES, MANY = 50, 200, 10_000

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import sync_playwright
 
-from tltrace_nb.widget.frames import frames
+from tltrace_nb.render.frames import frames
 from tltrace_nb.widget.wire import Wire, encode
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -131,7 +131,7 @@ def draw(browser: Any, picture: Picture, theme: str) -> Path:
 
 def shown(trace: Trace, events: Any) -> Any:
     """The frames of some events of a trace, as a view draws them."""
-    from tltrace_nb.widget.frames import Frames
+    from tltrace_nb.render.frames import Frames
 
     return Frames(events, trace.ctas, trace.flows, trace.losses, trace.meta)
 

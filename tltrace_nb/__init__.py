@@ -15,11 +15,11 @@ from tltrace_nb.core.api import trace
 if TYPE_CHECKING:
     from tltrace_nb import datasets
     from tltrace_nb.analysis.compare import compare
-    from tltrace_nb.core.errors import TraceError
-    from tltrace_nb.core.markers import AnnoToken, RangeScope, close_range, open_range
-    from tltrace_nb.core.rows import FlowEdge, Instant, Slice, compute_flows
-    from tltrace_nb.core.sites import EventKind
+    from tltrace_nb.base.errors import TraceError
+    from tltrace_nb.core.compile.markers import AnnoToken, RangeScope, close_range, open_range
     from tltrace_nb.core.trace import Trace, load
+    from tltrace_nb.data.rows import FlowEdge, Instant, Slice, compute_flows
+    from tltrace_nb.data.sites import EventKind
     from tltrace_nb.explorer.explorer import explore
     from tltrace_nb.widget.timeline import Timeline
 

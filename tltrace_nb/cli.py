@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltrace_nb._version import __version__
-from tltrace_nb.core.errors import TraceError
+from tltrace_nb.base.errors import TraceError
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -142,8 +142,8 @@ def _open(given: argparse.Namespace) -> None:
 
 
 def _summary(given: argparse.Namespace) -> None:
-    from tltrace_nb.core.summary import TABLE_NAMES, by_name, number
-    from tltrace_nb.core.words import clean
+    from tltrace_nb.base.words import clean
+    from tltrace_nb.data.headline import TABLE_NAMES, by_name, number
 
     trace = _load(given.file)
     print(repr(trace))

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.slots import STATE_DONE, headers
-from tltrace_nb.core.summary import count
+from tltrace_nb.base.errors import TraceError
 from tltrace_nb.core.trace import Trace, TraceMeta, load
+from tltrace_nb.data.headline import count
+from tltrace_nb.data.slots import STATE_DONE, headers
 
 if TYPE_CHECKING:
     import torch

@@ -20,11 +20,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
 from tltrace_nb.core.api import trace
-from tltrace_nb.core.auto.options import LIGHT, AutoOptions
-from tltrace_nb.core.devices import check_device
-from tltrace_nb.core.intercept import plain_builders
-from tltrace_nb.core.kept import Policy
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile.auto.options import LIGHT, AutoOptions
+from tltrace_nb.core.compile.devices import check_device
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.intercept import plain_builders
+from tltrace_nb.core.runtime.kept import Policy
 from tltrace_nb.core.trace import Trace
 
 _FLAGS = ("--auto", "--no-show")
@@ -229,11 +229,11 @@ class TraceMagics(Magics):
         if last.meta.note:
             print(f"[tltrace] {last.meta.note}")
         elif not last.table.sites:
-            from tltrace_nb.core.summary import UNMARKED  # and pandas, which loading the magics does not need
+            from tltrace_nb.data.headline import UNMARKED  # and pandas, which loading the magics does not need
 
             print(f"[tltrace] {UNMARKED}")
         if request.stem is not None:
-            from tltrace_nb.core.runs import written
+            from tltrace_nb.core.runtime.runs import written
 
             stem = request.stem
             print(f"[tltrace] {written(lambda: trace.dump(last, None, stem=stem))}")
@@ -245,7 +245,7 @@ class TraceMagics(Magics):
         tilelang = sys.modules.get("tilelang.jit")
         if tilelang is None:
             return {}
-        from tltrace_nb.core.facade import RecordingKernel
+        from tltrace_nb.core.runtime.facade import RecordingKernel
 
         names = {node.id: None for node in ast.walk(tree) if isinstance(node, ast.Name)}
         values = {name: self.shell.user_ns.get(name) for name in names}
@@ -272,8 +272,8 @@ class TraceMagics(Magics):
             )
         from tilelang.jit import JITImpl
 
-        from tltrace_nb.core.errors import NotTracedError
-        from tltrace_nb.core.jit import table_of
+        from tltrace_nb.base.errors import NotTracedError
+        from tltrace_nb.core.runtime.jit import table_of
 
         reasons = []
         for name, value in here.items():

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.core.api import trace
-from tltrace_nb.core.intercept import plain_builders
+from tltrace_nb.core.runtime.intercept import plain_builders
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -89,7 +89,9 @@ class Traced:
             self._end(self._told_to_end)
 
     def _write(self) -> None:
-        from tltrace_nb.core.runs import written  # and pandas, which a process that traces nothing does not need
+        from tltrace_nb.core.runtime.runs import (
+            written,  # and pandas, which a process that traces nothing does not need
+        )
 
         captured = self.captured() if self._open else []
         rank = os.environ.get("RANK")

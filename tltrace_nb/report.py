@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.runs import free_base
-from tltrace_nb.core.summary import NONE, UNMARKED, count, troubles
+from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base.words import clean
+from tltrace_nb.core.runtime.runs import free_base
 from tltrace_nb.core.trace import PAGE_EVENTS
-from tltrace_nb.core.words import clean
+from tltrace_nb.data.headline import NONE, UNMARKED, count, troubles
 
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch
-    from tltrace_nb.core.kept import Launched
+    from tltrace_nb.core.runtime.kept import Launched
     from tltrace_nb.core.trace import Trace
 
 Pages = Literal["auto", "all", "none"]

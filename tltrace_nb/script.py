@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from tltrace_nb.core.errors import TraceError
+from tltrace_nb.base.errors import TraceError
 
 FINE, RAISED, INTERRUPTED = 0, 1, 130
 """Exit codes of Python; the last is a shell's for SIGINT."""

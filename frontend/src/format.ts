@@ -1,4 +1,4 @@
-// Numbers and names as text. What a payload looks like is the same as in tltrace_nb/widget/text.py.
+// Numbers and names as text. What a payload looks like is the same as in tltrace_nb/render/text.py.
 
 const WHOLE = 2 ** 33;
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tltrace_nb.core import slots as layout
-from tltrace_nb.core.chosen import CtaRuns
-from tltrace_nb.core.sites import EventKind, Launch, PayloadType, Site, SiteTable, Writer
 from tltrace_nb.core.trace import Trace, TraceMeta
+from tltrace_nb.data import slots as layout
+from tltrace_nb.data.chosen import CtaRuns
+from tltrace_nb.data.sites import EventKind, Launch, PayloadType, Site, SiteTable, Writer
 
 GHZ = 2
 """Cycles per ns of every SM."""

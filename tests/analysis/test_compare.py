@@ -12,8 +12,8 @@ from recordings import RECORDED
 
 from tltrace_nb import compare, load
 from tltrace_nb.analysis import columns
-from tltrace_nb.core import slots as layout
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data import slots as layout
 
 NAMES, CTAS, TURNS, RUNS = 20, 8, 8, 5
 NAMED = [f"range {i}" for i in range(NAMES)]

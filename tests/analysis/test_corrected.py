@@ -12,7 +12,7 @@ from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
-from tltrace_nb.core.tracefile import TraceMeta
+from tltrace_nb.data.tracefile import TraceMeta
 
 COST = 24
 

@@ -11,7 +11,7 @@ from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
-from tltrace_nb.core.tracefile import TraceMeta
+from tltrace_nb.data.tracefile import TraceMeta
 
 SMS = 4
 STAY = st.tuples(st.integers(0, SMS - 1), st.integers(0, 4000), st.integers(50, 1500).map(lambda n: 2 * n + 1))

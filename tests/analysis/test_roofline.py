@@ -12,8 +12,8 @@ from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
+from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.trace import Trace, TraceMeta
-from tltrace_nb.simulator.machine import preset
 from tltrace_nb.simulator.run import simulate
 
 H200 = preset("h200")

@@ -12,9 +12,9 @@ from planned import Stay, planned
 
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.waves import of_ctas
+from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.core.tracefile import TraceMeta
-from tltrace_nb.simulator.machine import preset
+from tltrace_nb.data.tracefile import TraceMeta
 
 LATENCY = 100
 """ns from when a place is left to the entry of the next CTA."""

@@ -9,7 +9,7 @@ import pytest
 from synthetic import Rec, build, instant, span, table
 
 from tltrace_nb import Trace
-from tltrace_nb.core.sites import Writer
+from tltrace_nb.data.sites import Writer
 
 pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
 pytest.importorskip("nbformat", reason="nbformat is not installed")

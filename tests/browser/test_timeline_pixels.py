@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from random_traces import traces
 from timeline_tab import Tab
 
-from tltrace_nb.core.summary import count
-from tltrace_nb.widget.colors import name_colors
-from tltrace_nb.widget.text import payload_text, word
+from tltrace_nb.base.palette import name_colors
+from tltrace_nb.data.headline import count
+from tltrace_nb.render.text import payload_text, word
 
 pytestmark = pytest.mark.browser
 SLOW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from tltrace_nb.core import slots as layout
-from tltrace_nb.core.sites import EventKind, Keep, PayloadType, SiteTable
+from tltrace_nb.data import slots as layout
+from tltrace_nb.data.sites import EventKind, Keep, PayloadType, SiteTable
 
 
 @dataclass

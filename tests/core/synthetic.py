@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tltrace_nb.core import slots as layout
-from tltrace_nb.core.chosen import CtaRuns
-from tltrace_nb.core.sites import EventKind, Keep, Launch, PayloadType, Site, SiteTable, Writer
+from tltrace_nb.data import slots as layout
+from tltrace_nb.data.chosen import CtaRuns
+from tltrace_nb.data.sites import EventKind, Keep, Launch, PayloadType, Site, SiteTable, Writer
 
 GHZ = 2
 """Cycles per ns of the synthetic SMs."""

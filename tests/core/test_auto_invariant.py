@@ -12,10 +12,10 @@ import pytest
 from kernels import BY_NAME, REFERENCES, Reference, builds
 from kernels.source import untraced, untraced_host
 
-from tltrace_nb.core import numbering
-from tltrace_nb.core.again import lower
-from tltrace_nb.core.lowering import Lowering
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile import numbering
+from tltrace_nb.core.compile.for_plain_jit import lower
+from tltrace_nb.core.compile.lowering import Lowering
+from tltrace_nb.core.compile.options import TraceOptions
 
 CASES = [
     pytest.param(

@@ -17,14 +17,14 @@ from kernels import BY_NAME, builds
 from kernels.replay import Mark, Placed, placed_of, replay, spans, threads_of, tile_numbers
 
 from tltrace_nb import trace
-from tltrace_nb.core import lowering, placement
-from tltrace_nb.core.auto import settle
-from tltrace_nb.core.auto.options import Auto, AutoOptions
-from tltrace_nb.core.environment import describe
-from tltrace_nb.core.errors import PayloadError, PlacementError
-from tltrace_nb.core.numbering import read_sites
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.sites import EventKind, PayloadType, Site, SiteTable
+from tltrace_nb.base.errors import PayloadError, PlacementError
+from tltrace_nb.core.compile import lowering, placement
+from tltrace_nb.core.compile.auto import fallback as settle
+from tltrace_nb.core.compile.auto.options import Auto, AutoOptions
+from tltrace_nb.core.compile.numbering import read_sites
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.environment import describe
+from tltrace_nb.data.sites import EventKind, PayloadType, Site, SiteTable
 
 M = 256
 ITERATIONS = 8

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tltrace_nb import trace
-from tltrace_nb.core.auto.options import KINDS, AutoOptions
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile.auto.options import KINDS, AutoOptions
+from tltrace_nb.core.compile.options import TraceOptions
 
 
 @pytest.mark.parametrize(

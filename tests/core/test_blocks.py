@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tltrace_nb.core.api import TraceSwitch
-from tltrace_nb.core.blocks import Blocks
+from tltrace_nb.core.runtime.blocks import Blocks
 
 OWNER, OTHER = object(), object()
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tltrace_nb.core import cache
+from tltrace_nb.core.compile import cache
 
 LIBRARY = bytes(range(256)) * 64
 TEXTS = {"kernel.cu": "device", "host.c": "host"}

@@ -15,9 +15,9 @@ from kernels import builds
 from tilelang.layout import make_swizzled_layout
 
 from tltrace_nb import trace
-from tltrace_nb.core.carried import has_markers, strip, with_markers
-from tltrace_nb.core.errors import MarkerError
-from tltrace_nb.core.numbering import read_sites
+from tltrace_nb.base.errors import MarkerError
+from tltrace_nb.core.compile.carried import has_markers, strip, with_markers
+from tltrace_nb.core.compile.numbering import read_sites
 
 N = 256
 

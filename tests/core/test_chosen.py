@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tltrace_nb.core.chosen import CtaRuns, Cut, Grid, Run, chosen_from_json
+from tltrace_nb.data.chosen import CtaRuns, Cut, Grid, Run, chosen_from_json
 
 SMS = 132
 ids_ = st.sets(st.integers(0, 200), min_size=1)
@@ -111,7 +111,7 @@ def device_cut(tmp_path_factory: pytest.TempPathFactory) -> ctypes._CFuncPtr:
     compiler = shutil.which("c++") or shutil.which("g++")
     if compiler is None:
         pytest.skip("needs a C++ compiler")
-    text = files("tltrace_nb.core").joinpath("device.cuh").read_text(encoding="utf-8")
+    text = files("tltrace_nb.core.compile").joinpath("device.cuh").read_text(encoding="utf-8")
     start = text.index("static __device__ __forceinline__ int __tlt_cut")
     body = text[start : text.index("\n}\n", start) + 3].replace("static __device__ __forceinline__", 'extern "C"')
     folder: Path = tmp_path_factory.mktemp("cut")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tltrace_nb.core.clock import COARSEST_STEP, Clocks, align, timer_step
+from tltrace_nb.data.clock import COARSEST_STEP, Clocks, align, timer_step
 
 GHZ = 1.9
 STEP = 32

@@ -10,8 +10,8 @@ from kernels import BY_NAME, record
 from recordings import RECORDED
 
 from tltrace_nb import datasets, load
-from tltrace_nb.core import numbering
-from tltrace_nb.core.lowering import source_hash
+from tltrace_nb.core.compile import numbering
+from tltrace_nb.core.compile.lowering import source_hash
 from tltrace_nb.core.trace import Trace, TraceFileError, TraceMeta
 
 FILES = sorted(RECORDED.glob("*.tltrace"))

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import Rec, build, instant, span, table
 
-from tltrace_nb.core import columns
-from tltrace_nb.core import slots as layout
-from tltrace_nb.core.decode import Frames, decode
-from tltrace_nb.core.errors import SlotsError
-from tltrace_nb.core.sites import Keep, Launch, PayloadType, SiteTable, Writer
+from tltrace_nb.base.errors import SlotsError
+from tltrace_nb.data import columns
+from tltrace_nb.data import slots as layout
+from tltrace_nb.data.decode import Frames, decode
+from tltrace_nb.data.sites import Keep, Launch, PayloadType, SiteTable, Writer
 
 A, B = span(0, "a"), span(2, "b")
 PAIR = (Writer(0, "default", "producer", 0), Writer(1, "default", "consumer", 128))

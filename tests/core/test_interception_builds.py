@@ -17,11 +17,12 @@ from tilelang.jit import JITKernel
 from tvm.tirx.stmt_functor import post_order_visit
 
 from tltrace_nb import trace
-from tltrace_nb.core import jit, schedule
-from tltrace_nb.core.errors import CapacityError, PlacementError
-from tltrace_nb.core.intercept import Interception, here, plain_builders, untraced
-from tltrace_nb.core.intercepted import Intercepted
-from tltrace_nb.core.jit import TracedKernel
+from tltrace_nb.base.errors import CapacityError, PlacementError
+from tltrace_nb.core.compile import schedule
+from tltrace_nb.core.runtime import jit
+from tltrace_nb.core.runtime.intercept import Interception, here, plain_builders, untraced
+from tltrace_nb.core.runtime.intercepted import Intercepted
+from tltrace_nb.core.runtime.jit import TracedKernel
 
 N = 256
 SM_90A = {"kind": "cuda", "arch": "sm_90a"}

@@ -16,9 +16,9 @@ from kernels.replay import Placed, misplaced, placed, sites_recorded
 from kernels.source import untraced, untraced_host
 from tvm import tirx
 
-from tltrace_nb.core import anchors, lowering, numbering, placement
-from tltrace_nb.core.errors import PlacementError
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.base.errors import PlacementError
+from tltrace_nb.core.compile import anchors, lowering, numbering, placement
+from tltrace_nb.core.compile.options import TraceOptions
 
 CASES = [
     pytest.param(

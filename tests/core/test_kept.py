@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tltrace_nb.core import kept as kept_module
-from tltrace_nb.core.kept import Kept, Policy, Section
-from tltrace_nb.core.sites import SiteTable
-from tltrace_nb.core.stopwatch import Stopwatch
+from tltrace_nb.core.runtime import kept as kept_module
+from tltrace_nb.core.runtime.kept import Kept, Policy, Section
+from tltrace_nb.core.runtime.stopwatch import Stopwatch
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.sites import SiteTable
 
 BUDGET = 1000
 TABLE = SiteTable(kernel="k", sites=(), writers=(), flows=(), launches=(), capacity=0)

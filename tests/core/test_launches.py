@@ -16,18 +16,18 @@ import torch
 from recordings import RECORDED
 
 from tltrace_nb import load, trace
-from tltrace_nb.core import environment, overhead
+from tltrace_nb.base.errors import TraceError
 from tltrace_nb.core.api import TraceSwitch
-from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.kept import SETTLED_AT_ONCE
-from tltrace_nb.core.launch import DeviceSlots, TracedLaunch
-from tltrace_nb.core.lowering import Lowering, prepare
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.planning import LaunchPlanner
-from tltrace_nb.core.schedule import resolve_target
-from tltrace_nb.core.sites import SiteTable
-from tltrace_nb.core.slots import STATE_DONE, STATE_OPEN, slot_words
-from tltrace_nb.core.traced import TracedKernel
+from tltrace_nb.core.compile.lowering import Lowering, prepare
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.runtime import environment, overhead
+from tltrace_nb.core.runtime.kept import SETTLED_AT_ONCE
+from tltrace_nb.core.runtime.launch import DeviceSlots, TracedLaunch
+from tltrace_nb.core.runtime.planning import LaunchPlanner
+from tltrace_nb.core.runtime.traced import TracedKernel
+from tltrace_nb.data.sites import SiteTable
+from tltrace_nb.data.slots import STATE_DONE, STATE_OPEN, slot_words
 
 ROWS = T.dynamic("rows")
 
@@ -160,7 +160,7 @@ def test_the_shape_is_the_symbolic_extents_and_the_scalars_of_the_grid(dynamic: 
 
 
 def test_a_grid_is_worked_out_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tltrace_nb.core import planning
+    from tltrace_nb.core.runtime import planning
 
     mine = planner(rows_and_a_scalar(), outputs=(3,))
     first = mine.plan((64, 1))
@@ -233,7 +233,7 @@ def test_what_lay_in_the_memory_is_not_taken_for_records_of_a_writer_that_never_
 def test_a_launch_is_described_when_looked_at_and_at_the_time_of_the_call(
     card: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tltrace_nb.core import traced
+    from tltrace_nb.core.runtime import traced
 
     launches: list[TracedLaunch] = []
     kernel = recording(constant(), lambda a, slots: fill(slots, kernel.table), launches.append)

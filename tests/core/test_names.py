@@ -14,9 +14,9 @@ from kernels.source import untraced
 from tilelang.contrib import nvcc
 
 from tltrace_nb import trace
-from tltrace_nb.core import device, lowering, numbering
-from tltrace_nb.core.errors import NameTakenError
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.base.errors import NameTakenError
+from tltrace_nb.core.compile import device, lowering, numbering
+from tltrace_nb.core.compile.options import TraceOptions
 
 OURS = (
     "row",

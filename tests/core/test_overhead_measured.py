@@ -8,8 +8,8 @@ import pytest
 from recordings import RECORDED
 
 from tltrace_nb import load, trace
-from tltrace_nb.core.errors import NotTracedError
-from tltrace_nb.core.overhead import summed
+from tltrace_nb.base.errors import NotTracedError
+from tltrace_nb.core.runtime.overhead import summed
 
 
 def found(untraced: float, traced: float, again: float):
@@ -34,8 +34,8 @@ def test_a_slowdown_within_the_noise_is_believed() -> None:
 
 
 def test_the_traces_of_the_kernel_that_was_measured_know_its_slowdown(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tltrace_nb.core import overhead
     from tltrace_nb.core.api import TraceSwitch
+    from tltrace_nb.core.runtime import overhead
 
     switch = TraceSwitch()
     mine, other = (load(RECORDED / f"{name}.tltrace") for name in ("gemm_3", "add"))

@@ -13,8 +13,8 @@ from kernels import BY_NAME, builds
 from kernels.replay import Mark, Placed, Work, exactly_once, misplaced, placed, replay, spans, threads_of
 from kernels.replay import tile_numbers as tiles_of
 
-from tltrace_nb.core import device
-from tltrace_nb.core.sites import EventKind
+from tltrace_nb.core.compile import device
+from tltrace_nb.data.sites import EventKind
 
 K_AXIS = {"A": 1, "B": 0}
 ITERATIONS = 16

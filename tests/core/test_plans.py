@@ -18,10 +18,12 @@ from kernels import Reference, builds, gemm
 from kernels.published import KERNELS, marked
 from kernels.source import untraced, untraced_host
 
-from tltrace_nb.core import again, numbering, plans, same, schedule, sites
-from tltrace_nb.core.jit import TracedKernel
-from tltrace_nb.core.lowering import Lowering, prepare
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile import for_plain_jit as again
+from tltrace_nb.core.compile import numbering, plans, same, schedule
+from tltrace_nb.core.compile.lowering import Lowering, prepare
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import TracedKernel
+from tltrace_nb.data import sites
 
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 

@@ -16,12 +16,12 @@ from kernels.source import untraced
 from synthetic import Rec, build, instant, table
 from tvm import tirx
 
-from tltrace_nb.core import device, lowering
-from tltrace_nb.core.carried import with_markers
-from tltrace_nb.core.decode import decode
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.rasterised import UNKNOWN, block_indices
-from tltrace_nb.core.sites import COLUMN, ROW, Launch, Rasterisation, SiteTable
+from tltrace_nb.core.compile import device, lowering
+from tltrace_nb.core.compile.carried import with_markers
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.data.decode import decode
+from tltrace_nb.data.rasterised import UNKNOWN, block_indices
+from tltrace_nb.data.sites import COLUMN, ROW, Launch, Rasterisation, SiteTable
 
 AS_WRITTEN = {ROW: panels.row, COLUMN: panels.column}
 extents = st.integers(1, 13)

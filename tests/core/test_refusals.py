@@ -11,9 +11,7 @@ import tilelang.language as T
 from kernels import BY_NAME, builds
 
 from tltrace_nb import trace
-from tltrace_nb.core import lowering, schedule
-from tltrace_nb.core.chosen import CtaRuns
-from tltrace_nb.core.errors import (
+from tltrace_nb.base.errors import (
     CapacityError,
     MarkerError,
     NotTracedError,
@@ -22,10 +20,12 @@ from tltrace_nb.core.errors import (
     SlotsError,
     TokenError,
 )
-from tltrace_nb.core.jit import table_of
-from tltrace_nb.core.numbering import has_markers, read_sites, strip
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.runs import decode
+from tltrace_nb.core.compile import lowering, schedule
+from tltrace_nb.core.compile.numbering import has_markers, read_sites, strip
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import table_of
+from tltrace_nb.core.runtime.runs import decode
+from tltrace_nb.data.chosen import CtaRuns
 
 N = 128
 HERE = r"test_refusals\.py:\d+"

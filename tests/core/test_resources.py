@@ -8,8 +8,8 @@ from typing import Any
 import tilelang
 from kernels import BY_NAME
 
-from tltrace_nb.core.numbering import strip
-from tltrace_nb.core.resources import dynamic_shared, resources
+from tltrace_nb.core.compile.numbering import strip
+from tltrace_nb.core.compile.resources import dynamic_shared, resources
 
 
 def built(name: str, **more: Any) -> Any:

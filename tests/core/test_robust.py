@@ -11,10 +11,10 @@ from kernels import builds
 from kernels.source import untraced
 
 from tltrace_nb import trace
-from tltrace_nb.core import lowering, numbering, schedule
-from tltrace_nb.core.errors import MarkerError, PayloadError, TokenError
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.sites import PayloadType
+from tltrace_nb.base.errors import MarkerError, PayloadError, TokenError
+from tltrace_nb.core.compile import lowering, numbering, schedule
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.data.sites import PayloadType
 
 ARCHITECTURES = ("sm_80", "sm_90a")
 N = 1024

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from synthetic import Rec, build, instant, span, table
 
-from tltrace_nb.core.rows import FlowEdge, Instant, Slice, compute_flows
-from tltrace_nb.core.sites import PayloadType, Site, Writer
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.rows import FlowEdge, Instant, Slice, compute_flows
+from tltrace_nb.data.sites import PayloadType, Site, Writer
 
 
 def traced(records: list[Rec], *sites: Site, rows: int = 1, **options: Any) -> Trace:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic import instant, span, table
 
-from tltrace_nb.core.sites import EventKind, Keep, Launch, PayloadType, SiteTable, Writer
+from tltrace_nb.data.sites import EventKind, Keep, Launch, PayloadType, SiteTable, Writer
 
 texts = st.text(max_size=12)
 payloads = st.sampled_from(PayloadType)

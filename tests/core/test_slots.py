@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tltrace_nb.core import slots as layout
+from tltrace_nb.data import slots as layout
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 7, 4096])

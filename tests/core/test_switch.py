@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tltrace_nb.core.api import TraceSwitch
-from tltrace_nb.core.sites import SiteTable
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.sites import SiteTable
 
 TABLE = SiteTable(kernel="k", sites=(), writers=(), flows=(), launches=(), capacity=0)
 

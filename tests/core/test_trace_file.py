@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from synthetic import Rec, build, instant, span, table
 
-from tltrace_nb.core.sites import Writer
 from tltrace_nb.core.trace import Trace, TraceFileError, TraceMeta, load
+from tltrace_nb.data.sites import Writer
 
 OF = table(*span(0, "load"), *span(2, "<b>mma</b>"), flows=(("load", "<b>mma</b>"),), grid=(2, 1, 1))
 META = TraceMeta(

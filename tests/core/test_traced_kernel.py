@@ -16,13 +16,13 @@ from tilelang.autotuner.param import AutotuneResult
 from tilelang.jit.adapter import BaseKernelAdapter
 from tilelang.profiler import Profiler, TensorSupplyType
 
-from tltrace_nb.core import notices
-from tltrace_nb.core.errors import DeviceError
-from tltrace_nb.core.jit import Compilation, compile_traced, compile_virtual
-from tltrace_nb.core.launch import TracedLaunch
-from tltrace_nb.core.numbering import strip
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.traced import TracedKernel, VirtualTracedKernel
+from tltrace_nb.base import notices
+from tltrace_nb.base.errors import DeviceError
+from tltrace_nb.core.compile.numbering import strip
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import Compilation, compile_traced, compile_virtual
+from tltrace_nb.core.runtime.launch import TracedLaunch
+from tltrace_nb.core.runtime.traced import TracedKernel, VirtualTracedKernel
 
 TARGET = {"kind": "cuda", "arch": "sm_90a"}
 
@@ -103,8 +103,8 @@ def test_an_author_s_negative_position_is_normalised_as_tilelang_does() -> None:
 
 def test_marking_a_kernel_that_records_keeps_its_own_markers(virtual: VirtualTracedKernel) -> None:
     from tltrace_nb.core.api import TraceSwitch
-    from tltrace_nb.core.auto.options import AutoOptions
-    from tltrace_nb.core.jit import automatic
+    from tltrace_nb.core.compile.auto.options import AutoOptions
+    from tltrace_nb.core.runtime.jit import automatic
 
     switch = TraceSwitch()
     switch.device = "virtual"

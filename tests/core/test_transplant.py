@@ -14,10 +14,10 @@ import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 from tvm.ir import Op
 
-from tltrace_nb.core import device
-from tltrace_nb.core.ir import flatten, op_name, sequence
-from tltrace_nb.core.same import same
-from tltrace_nb.core.transplant import transplanted
+from tltrace_nb.core.compile import device
+from tltrace_nb.core.compile.ir import flatten, op_name, sequence
+from tltrace_nb.core.compile.same import same
+from tltrace_nb.core.compile.transplant import transplanted
 
 BEGIN, END, OTHER = 0, 1, 2
 ENDS = frozenset({END})

@@ -16,7 +16,7 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import trace
-from tltrace_nb.core.errors import PayloadError
+from tltrace_nb.base.errors import PayloadError
 
 GPUS = ["a100", "h200"]
 GEMM = ((128, 128), (128, 128))

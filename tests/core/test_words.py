@@ -6,7 +6,7 @@ import pytest
 from synthetic import Rec, build, span, table
 
 from tltrace_nb import datasets
-from tltrace_nb.core.ir import shown_source
+from tltrace_nb.core.compile.ir import shown_source
 from tltrace_nb.core.trace import Trace, TraceMeta
 
 

@@ -17,7 +17,7 @@ from traitlets import Type
 from traitlets.config import Config
 
 from tltrace_nb import trace
-from tltrace_nb.core.kept import Kept
+from tltrace_nb.core.runtime.kept import Kept
 
 LANGUAGES = {"python", "sh", "text"}
 NOT_RUN = {

@@ -20,8 +20,8 @@ from pages import DOCS, ROOT, Page, pages
 import tltrace_nb
 from tltrace_nb import cli
 from tltrace_nb.analysis import columns as analysis_columns
-from tltrace_nb.core import columns as frame_columns
-from tltrace_nb.core import errors
+from tltrace_nb.base import errors
+from tltrace_nb.data import columns as frame_columns
 from tltrace_nb.simulator import errors as simulator_errors
 
 pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed")

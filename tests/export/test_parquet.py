@@ -14,9 +14,9 @@ from synthetic import instant, span, table
 from traces import HOSTILE, RECORDED, bits, made, random_traces
 
 from tltrace_nb import load
-from tltrace_nb.core import columns
-from tltrace_nb.core.sites import PayloadType
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data import columns
+from tltrace_nb.data.sites import PayloadType
 from tltrace_nb.export.parquet import FRAMES, write_parquet
 
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")

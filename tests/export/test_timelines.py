@@ -18,8 +18,8 @@ from synthetic import Rec, build, instant, span, table
 from traces import HOSTILE, INT32_LEAST, INT32_MOST, RECORDED, UINT32_MOST, bits, made, random_traces
 
 from tltrace_nb import load
-from tltrace_nb.core.sites import PayloadType, Writer
 from tltrace_nb.core.trace import Trace, TraceMeta
+from tltrace_nb.data.sites import PayloadType, Writer
 from tltrace_nb.export.chrome import write_chrome
 from tltrace_nb.export.perfetto import write_perfetto
 

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 from synthetic import Rec, build, instant, span, table
 
-from tltrace_nb.core.sites import PayloadType, SiteTable, Writer
 from tltrace_nb.core.trace import Trace, TraceMeta
+from tltrace_nb.data.sites import PayloadType, SiteTable, Writer
 
 RECORDED = sorted(Path(str(files("tltrace_nb").joinpath("datasets", "h200"))).glob("*.tltrace"))
 

@@ -21,9 +21,9 @@ from generated.features import moved_by_specialisation
 from generated.interpreter import MalformedError, Outcome, inputs, interpret
 from generated.nodes import Kernel
 from generated.render import render
-from tltrace_nb.core.errors import MarkerError, PayloadError, PlacementError, TokenError
-from tltrace_nb.core.lowering import Lowering
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.base.errors import MarkerError, PayloadError, PlacementError, TokenError
+from tltrace_nb.core.compile.lowering import Lowering
+from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
 from tltrace_nb.simulator.run import VirtualKernel, compile_virtual

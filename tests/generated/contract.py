@@ -56,9 +56,9 @@ from generated.nodes import (
     walk,
 )
 from generated.render import Source
-from tltrace_nb.core.sites import EventKind, PayloadType
-from tltrace_nb.core.slots import STATE_DONE, headers, records
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.sites import EventKind, PayloadType
+from tltrace_nb.data.slots import STATE_DONE, headers, records
 
 _WORK = (Load, Save, Move, Fill, Add, Sum, Product, Set, Store, Sync)
 

@@ -14,9 +14,9 @@ from kernels.tracks import tracks
 from tilelang.jit import JITImpl
 
 from tltrace_nb import trace
-from tltrace_nb.core.jit import TracedKernel, compile_traced, how_of
-from tltrace_nb.core.launch import TracedLaunch
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import TracedKernel, compile_traced, how_of
+from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.run import compile_virtual
 

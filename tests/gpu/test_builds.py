@@ -14,7 +14,7 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import TraceError, trace
-from tltrace_nb.core.errors import CapacityError, NotTracedError, SlotsError
+from tltrace_nb.base.errors import CapacityError, NotTracedError, SlotsError
 
 N = 256
 
@@ -135,7 +135,7 @@ PROGRAM = """
     import sys, tilelang, torch
     import tilelang.language as T
     from tltrace_nb import trace
-    from tltrace_nb.core import cache
+    from tltrace_nb.core.compile import cache
 
     trace.enable()
 

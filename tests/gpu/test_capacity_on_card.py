@@ -9,9 +9,9 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import trace
-from tltrace_nb.core.chosen import CtaRuns
-from tltrace_nb.core.errors import CapacityError
-from tltrace_nb.core.options import DEFAULT_BUDGET
+from tltrace_nb.base.errors import CapacityError
+from tltrace_nb.core.compile.options import DEFAULT_BUDGET
+from tltrace_nb.data.chosen import CtaRuns
 
 THREADS = 32
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from kernels.attributes import BLOCK, SIZE, doubled_sum, expected
 
+from tltrace_nb.base.errors import TraceError
 from tltrace_nb.core.api import TraceSwitch
-from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.jit import Compilation, compile_traced
-from tltrace_nb.core.launch import TracedLaunch
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.traced import TracedKernel
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.launch import TracedLaunch
+from tltrace_nb.core.runtime.traced import TracedKernel
 
 CTAS = SIZE // BLOCK
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from kernels.grid import SHARED, THREADS, filling
 
-from tltrace_nb.core.jit import Compilation, compile_traced
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import Compilation, compile_traced
 from tltrace_nb.core.trace import Trace
 
 

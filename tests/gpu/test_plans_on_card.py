@@ -11,9 +11,9 @@ import torch
 from kernels import Reference
 from kernels.published import KERNELS
 
-from tltrace_nb.core.jit import Compilation, compile_traced
-from tltrace_nb.core.launch import TracedLaunch
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.trace import Trace
 
 MOVED = {"two_pipelines", "layer_norm_backward", "group_norm", "online_softmax", "delta_step", "lifetimes"}

@@ -19,8 +19,8 @@ from tilelang.autotuner import AutoTuner
 from tilelang.jit import JITKernel
 
 from tltrace_nb import load, trace
-from tltrace_nb.core import cache
-from tltrace_nb.core.intercept import plain_builders
+from tltrace_nb.core.compile import cache
+from tltrace_nb.core.runtime.intercept import plain_builders
 
 N = 4096
 bound_before = tilelang.compile

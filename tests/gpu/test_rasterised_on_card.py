@@ -12,9 +12,9 @@ from kernels import rasterised
 from kernels.rasterised import NO_SPECIALISATION, gemm, operands
 from kernels.tracks import tracks
 
-from tltrace_nb.core import numbering
-from tltrace_nb.core.jit import Compilation, compile_traced
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile import numbering
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import Compilation, compile_traced
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.run import compile_virtual
 

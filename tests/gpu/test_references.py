@@ -13,14 +13,14 @@ from kernels import REFERENCES, Reference, replay
 from kernels.tracks import tracks
 from tvm import tirx
 
-from tltrace_nb.core import numbering
-from tltrace_nb.core.ir import loads, op_name, walk
-from tltrace_nb.core.jit import Compilation, TracedKernel, compile_traced
-from tltrace_nb.core.launch import TracedLaunch
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.sites import PayloadType
-from tltrace_nb.core.slots import headers, records
+from tltrace_nb.core.compile import numbering
+from tltrace_nb.core.compile.ir import loads, op_name, walk
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import Compilation, TracedKernel, compile_traced
+from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.sites import PayloadType
+from tltrace_nb.data.slots import headers, records
 from tltrace_nb.simulator.run import compile_virtual
 
 

@@ -9,10 +9,10 @@ import pytest
 from kernels import BY_NAME
 from kernels.reference import Reference
 
-from tltrace_nb.core import resources
-from tltrace_nb.core.jit import Compilation, compile_traced
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.simulator.machine import Footprint, occupancy, preset
+from tltrace_nb.base.gpus import Footprint, occupancy, preset
+from tltrace_nb.core.compile import resources
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import Compilation, compile_traced
 
 NAMES = ("gemm_3", "attention", "softmax", "specialised_gemm", "two_launches")
 

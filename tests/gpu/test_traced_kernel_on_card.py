@@ -15,12 +15,12 @@ from kernels.attributes import BLOCK, KERNEL, LAUNCHES, PROFILER, SIZE, doubled_
 from tilelang.profiler import TensorSupplyType
 
 from tltrace_nb import trace
-from tltrace_nb.core import notices
-from tltrace_nb.core.jit import Compilation, compile_traced
-from tltrace_nb.core.launch import TracedLaunch
-from tltrace_nb.core.numbering import strip
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.traced import TracedKernel
+from tltrace_nb.base import notices
+from tltrace_nb.core.compile.numbering import strip
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.launch import TracedLaunch
+from tltrace_nb.core.runtime.traced import TracedKernel
 
 ROWS = T.dynamic("rows")
 CTAS = SIZE // BLOCK

@@ -13,11 +13,11 @@ from tilelang.backend.module import create_backend_context
 from tilelang.engine.lower import lower_with_context
 
 from kernels import MODULES, Reference
-from tltrace_nb.core import lowering, numbering, schedule
-from tltrace_nb.core.again import lower
-from tltrace_nb.core.auto.options import Auto
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.plans import BarePlan
+from tltrace_nb.core.compile import lowering, numbering, schedule
+from tltrace_nb.core.compile.auto.options import Auto
+from tltrace_nb.core.compile.for_plain_jit import lower
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.plans import BarePlan
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from typing import Any
 from tvm import tirx
 
 from kernels import Reference, builds
-from tltrace_nb.core import placement, schedule
-from tltrace_nb.core.lowering import Lowering
-from tltrace_nb.core.numbering import MarkedKernel
-from tltrace_nb.core.sites import EventKind
+from tltrace_nb.core.compile import placement, schedule
+from tltrace_nb.core.compile.lowering import Lowering
+from tltrace_nb.core.compile.numbering import MarkedKernel
+from tltrace_nb.data.sites import EventKind
 
 Environment = dict[Any, int]
 

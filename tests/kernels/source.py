@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tltrace_nb.core import device
+from tltrace_nb.core.compile import device
 
 _SLOTS = re.compile(r"(?<=[( ])int64_t\* __restrict__ __tlt_slots(, |(?=\)))")
 _KERNEL = re.compile(r'^extern "C" __global__ void ')

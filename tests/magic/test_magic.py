@@ -19,10 +19,10 @@ from synthetic import Rec, build, span, table
 from traitlets.config import Config
 
 from tltrace_nb import Trace, trace
-from tltrace_nb.core.chosen import CtaRuns
-from tltrace_nb.core.kept import Kept
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.sites import Keep
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.kept import Kept
+from tltrace_nb.data.chosen import CtaRuns
+from tltrace_nb.data.sites import Keep
 from tltrace_nb.magic import TraceMagics, cta_ids, parse
 
 TABLE = table(*span(0, "copy"))

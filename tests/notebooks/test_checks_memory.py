@@ -5,7 +5,7 @@ import pytest
 from checks import memory as checks
 from planned import Span, planned
 
-from tltrace_nb.core.tracefile import TraceMeta
+from tltrace_nb.data.tracefile import TraceMeta
 
 
 def transpose(read, write, name="write"):

@@ -19,9 +19,9 @@ from tilelang.backend.module import create_backend_context
 from tilelang.engine.lower import lower_with_context
 
 from programs.header import Program
-from tltrace_nb.core import lowering, schedule
-from tltrace_nb.core.numbering import strip
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile import lowering, schedule
+from tltrace_nb.core.compile.numbering import strip
+from tltrace_nb.core.compile.options import TraceOptions
 
 ARCHITECTURE = "sm_90a"
 
@@ -76,7 +76,7 @@ class _Builder:
         self.builder = builder
 
     def __call__(self, *args: Any, **kwargs: Any) -> Built:
-        from tltrace_nb.core.jit import TraceJit
+        from tltrace_nb.core.runtime.jit import TraceJit
 
         builder = getattr(self.builder, "jit_impl", self.builder)  # an autotuned one
         if isinstance(builder, TraceJit):

@@ -9,7 +9,7 @@ import pytest
 from programs.building import built, cuda, traced
 from programs.header import AUTO, MARKED, Program, programs
 from programs.running import VIRTUAL, WAYS, outcomes, ways_on
-from tltrace_nb.core.numbering import has_markers
+from tltrace_nb.core.compile.numbering import has_markers
 
 ALL = programs()
 QUICK = {"gemm_plain", "marked_branches", "raises"}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tltrace_nb.core.ir import shown_source
+from tltrace_nb.core.compile.ir import shown_source
 
 
 def line_of(file: str, comment: str) -> str:

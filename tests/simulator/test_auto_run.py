@@ -13,9 +13,9 @@ from kernels.plain import SMALL, Plain
 from kernels.source import untraced
 
 from tltrace_nb import trace
-from tltrace_nb.core import schedule
-from tltrace_nb.core.lowering import prepare
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile import schedule
+from tltrace_nb.core.compile.lowering import prepare
+from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.run import simulate
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tltrace_nb import load
+from tltrace_nb.base.gpus import preset
 from tltrace_nb.simulator.costs import (
     DIVISION_OPERATIONS,
     Unit,
@@ -15,7 +16,6 @@ from tltrace_nb.simulator.costs import (
     device_bytes_per_cycle,
     latency,
 )
-from tltrace_nb.simulator.machine import preset
 
 H200 = preset("h200")
 RECORDED = Path(str(files("tltrace_nb").joinpath("datasets", "h200")))

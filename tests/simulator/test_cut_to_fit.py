@@ -9,11 +9,11 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import trace
-from tltrace_nb.core.chosen import CtaRuns, Cut
-from tltrace_nb.core.lowering import prepare
-from tltrace_nb.core.options import DEFAULT_BUDGET, TraceOptions
-from tltrace_nb.core.schedule import resolve_target
-from tltrace_nb.core.slots import slots_bytes
+from tltrace_nb.core.compile.lowering import prepare
+from tltrace_nb.core.compile.options import DEFAULT_BUDGET, TraceOptions
+from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.data.chosen import CtaRuns, Cut
+from tltrace_nb.data.slots import slots_bytes
 
 THREADS = 32
 

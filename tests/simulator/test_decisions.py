@@ -10,9 +10,9 @@ import torch
 from kernels import REFERENCES, Reference, builds
 from tvm import tirx
 
-from tltrace_nb.core import numbering
-from tltrace_nb.core.ir import ROOT_BLOCK, ir_transform, post_order_visit
-from tltrace_nb.core.schedule import schedule
+from tltrace_nb.core.compile import numbering
+from tltrace_nb.core.compile.ir import ROOT_BLOCK, ir_transform, post_order_visit
+from tltrace_nb.core.compile.schedule import schedule
 from tltrace_nb.simulator.decisions import ATTRIBUTES, DONE, INNER_BLOCKS, LAUNCH, LOOPS, NODES, OPERATORS, Only
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.run import compile_virtual, simulate

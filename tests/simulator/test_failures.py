@@ -14,16 +14,16 @@ from kernels import BY_NAME
 from source_lines import line_of
 
 from tltrace_nb import trace as tl
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.slots import STATE_OPEN, headers
+from tltrace_nb.base.gpus import preset
+from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.slots import STATE_OPEN, headers
 from tltrace_nb.simulator.errors import (
     DeadlockError,
     MemoryAccessError,
     SimulationError,
     UnsupportedError,
 )
-from tltrace_nb.simulator.machine import preset
 from tltrace_nb.simulator.run import compile_virtual, simulate
 
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from kernels import BY_NAME
 from tvm import tirx
 
+from tltrace_nb.base.gpus import preset
 from tltrace_nb.simulator.costing import UNITS, Pricing
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.fragments import Spread, Traffic, spread_of
-from tltrace_nb.simulator.machine import preset
 from tltrace_nb.simulator.run import compile_virtual
 
 H200 = preset("h200")

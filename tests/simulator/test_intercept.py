@@ -19,9 +19,9 @@ from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
 from tilelang.jit import JITImpl, JITKernel
 
 from tltrace_nb import trace
-from tltrace_nb.core import devices
-from tltrace_nb.core.intercept import plain_builders
-from tltrace_nb.core.jit import VirtualTracedKernel
+from tltrace_nb.core.compile import devices
+from tltrace_nb.core.runtime.intercept import plain_builders
+from tltrace_nb.core.runtime.jit import VirtualTracedKernel
 from tltrace_nb.simulator.errors import UnsupportedError
 
 N = 256

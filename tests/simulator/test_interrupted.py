@@ -13,7 +13,7 @@ from kernels import BY_NAME
 from source_lines import line_of
 
 from tltrace_nb import trace
-from tltrace_nb.core.jit import VirtualTracedKernel
+from tltrace_nb.core.runtime.jit import VirtualTracedKernel
 from tltrace_nb.simulator.errors import MemoryAccessError, SimulationError, StepLimitError
 from tltrace_nb.simulator.run import compile_virtual
 

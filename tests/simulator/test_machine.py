@@ -4,8 +4,8 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
+from tltrace_nb.base.gpus import PRESETS, preset
 from tltrace_nb.simulator.costs import device_bytes_per_cycle
-from tltrace_nb.simulator.machine import PRESETS, preset
 
 
 def peak_tflops(gpu, rate):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tltrace_nb.simulator.machine import Footprint, occupancy, preset
+from tltrace_nb.base.gpus import Footprint, occupancy, preset
 
 GPUS = {
     "sm_75": preset("t4"),

@@ -11,7 +11,7 @@ from kernels import panels, rasterised
 from kernels.rasterised import NO_SPECIALISATION, gemm
 
 from tltrace_nb import trace
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.errors import DeadlockError, UnsupportedError
 from tltrace_nb.simulator.run import simulate

@@ -10,8 +10,8 @@ import torch
 from kernels import BY_NAME, elementwise, gemm
 
 from tltrace_nb import trace
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.simulator.machine import PRESETS
+from tltrace_nb.base.gpus import PRESETS
+from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.simulator.run import compile_virtual, simulate
 
 
@@ -26,7 +26,7 @@ def test_every_preset_gives_the_same_numbers(name: str, gpu: str) -> None:
 
 
 def test_a_marker_takes_a_cycle_even_beside_others() -> None:
-    """What the frames believe of a header's count (``core.reading``)."""
+    """What the frames believe of a header's count (``data.reading``)."""
 
     def mark() -> None:
         for number in range(200):

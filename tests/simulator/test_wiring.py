@@ -14,11 +14,11 @@ import torch
 from tilelang.jit import JITImpl
 
 from tltrace_nb import load, trace
-from tltrace_nb.core import devices
+from tltrace_nb.base.errors import DeviceError
 from tltrace_nb.core.api import TraceSwitch
-from tltrace_nb.core.errors import DeviceError
-from tltrace_nb.core.jit import TracedKernel, VirtualTracedKernel
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile import devices
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.jit import TracedKernel, VirtualTracedKernel
 
 N = 512
 

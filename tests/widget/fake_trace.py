@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tltrace_nb.core.cells import category
+from tltrace_nb.data.cells import category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
 """Colours of names."""
 
-from tltrace_nb.widget.colors import PALETTE, ink, name_colors
+from tltrace_nb.base.palette import PALETTE, ink, name_colors
 
 
 def test_colours_do_not_depend_on_order_or_repetition() -> None:

@@ -9,7 +9,7 @@ from fake_trace import instant, make_trace, pipeline, span
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tltrace_nb.widget.lanes import choose, layout, sub_rows
+from tltrace_nb.render.lanes import choose, layout, sub_rows
 
 
 def test_a_lane_per_track_in_order() -> None:

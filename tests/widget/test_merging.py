@@ -8,7 +8,7 @@ from fake_trace import words
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tltrace_nb.widget.merging import MOST_STRIPS, merge
+from tltrace_nb.render.merging import MOST_STRIPS, merge
 
 
 def rows(*events: tuple[str, float, float], payload: Any = None) -> pd.DataFrame:

@@ -11,8 +11,8 @@ import pytest
 from fake_trace import instant, make_trace, pipeline, span
 from wire_reader import read
 
+from tltrace_nb.render.svg import static_svg
 from tltrace_nb.widget.html import write_html
-from tltrace_nb.widget.svg import static_svg
 from tltrace_nb.widget.wire import Wire
 
 SVG = "{http://www.w3.org/2000/svg}"

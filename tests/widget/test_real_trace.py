@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tltrace_nb.core import slots as layout
-from tltrace_nb.core.sites import EventKind, Launch, PayloadType, Site, SiteTable, Writer
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data import slots as layout
+from tltrace_nb.data.sites import EventKind, Launch, PayloadType, Site, SiteTable, Writer
+from tltrace_nb.render.svg import static_svg
 from tltrace_nb.widget.figure import figure
-from tltrace_nb.widget.svg import static_svg
 
 if TYPE_CHECKING:
-    from tltrace_nb.widget.lanes import TraceLike
+    from tltrace_nb.render.lanes import TraceLike
 
 
 def decoded() -> Trace:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from fake_trace import pipeline
 
-from tltrace_nb.widget.frames import frames
+from tltrace_nb.render.frames import frames
 
 
 def plain(**columns: Any) -> pd.DataFrame:

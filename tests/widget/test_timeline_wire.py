@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from random_traces import traces
 from wire_reader import Read, columns, read
 
+from tltrace_nb.base.palette import name_colors
 from tltrace_nb.core.trace import load
-from tltrace_nb.widget.colors import name_colors
-from tltrace_nb.widget.frames import Frames, frames
+from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.widget.wire import encode
 
 RECORDED = files("tltrace_nb").joinpath("datasets", "h200")

@@ -7,12 +7,12 @@ from planned import Span, Stay, planned
 from recordings import RECORDED
 
 from tltrace_nb import load
-from tltrace_nb.core.columns import EVENTS
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.core.tracefile import TraceMeta
+from tltrace_nb.data.columns import EVENTS
+from tltrace_nb.data.tracefile import TraceMeta
+from tltrace_nb.render.lanes import layout
+from tltrace_nb.render.views import ctas_as_events
 from tltrace_nb.widget.display import bundle
-from tltrace_nb.widget.lanes import layout
-from tltrace_nb.widget.views import ctas_as_events
 
 STAYS = [Stay(0, 0, 1000), Stay(0, 10, 900), Stay(0, 1100, 1500), Stay(3, 0, 2000)]
 META = TraceMeta("kernel", device="virtual", gpu="classroom model", resources=((128, 0),))

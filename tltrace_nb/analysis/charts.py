@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.core.words import clean
-from tltrace_nb.widget.colors import WARNING, border, name_colors
-from tltrace_nb.widget.text import markup
+from tltrace_nb.base.palette import WARNING, border, name_colors
+from tltrace_nb.base.words import clean
+from tltrace_nb.render.text import markup
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -28,9 +28,9 @@ from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.ranges import ranges_of, renamed
 from tltrace_nb.analysis.spans import Array, Axis, Ints, groups
 from tltrace_nb.analysis.table import Table, table
-from tltrace_nb.core.decode import Frames
-from tltrace_nb.core.summary import count
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.decode import Frames
+from tltrace_nb.data.headline import count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,7 +31,7 @@ from tltrace_nb.analysis.links import Links, links
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, numbered, ranges_of
 from tltrace_nb.analysis.spans import Axis, Ints, groups, ordinal
 from tltrace_nb.analysis.table import Table, table
-from tltrace_nb.core.cells import category, masked
+from tltrace_nb.data.cells import category, masked
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -1,7 +1,7 @@
 """What is known of a trace's launches and of the GPU they ran on.
 
 In: a trace, and what the caller knows better. Out: a :class:`LaunchFacts` per launch, and the trace's own caveats in
-words. The GPU's rates and limits are those of ``simulator.machine``; its rules of occupancy are used here, too.
+words. The GPU's rates and limits are those of ``base.gpus``; its rules of occupancy are used here, too.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tltrace_nb.core import summary
-from tltrace_nb.core.chosen import CtaRuns
-from tltrace_nb.simulator.machine import PRESETS, Footprint, Gpu, Occupancy, occupancy, preset
+from tltrace_nb.base.gpus import PRESETS, Footprint, Gpu, Occupancy, occupancy, preset
+from tltrace_nb.data import headline as summary
+from tltrace_nb.data.chosen import CtaRuns
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace, TraceMeta

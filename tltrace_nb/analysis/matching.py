@@ -14,7 +14,7 @@ import pandas as pd
 
 from tltrace_nb.analysis.ranges import ranges_of, renamed
 from tltrace_nb.analysis.spans import Array, Ints, groups, ordinal
-from tltrace_nb.core.cells import masked
+from tltrace_nb.data.cells import masked
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace

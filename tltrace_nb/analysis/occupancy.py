@@ -15,13 +15,13 @@ from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import GREY, RED, chart, label, thinned
 from tltrace_nb.analysis.launch import LaunchFacts, caveats, gpu_of, launches
 from tltrace_nb.analysis.table import Table, table
-from tltrace_nb.core.cells import masked
+from tltrace_nb.data.cells import masked
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from tltrace_nb.base.gpus import Gpu
     from tltrace_nb.core.trace import Trace
-    from tltrace_nb.simulator.machine import Gpu
 
 FAR_NS = 3600e9
 """No launch takes an hour."""
@@ -33,7 +33,7 @@ def occupancy(
     """Resident CTAs and warps per SM over time, and what the SM could have held; see ``columns.OCCUPANCY``.
 
     ``registers`` (per thread) and ``shared`` (bytes per CTA) are needed for the theoretical limit where the trace does
-    not know them; ``gpu`` where its GPU is none of the models. The limit is that of ``simulator.machine.occupancy``.
+    not know them; ``gpu`` where its GPU is none of the models. The limit is that of ``base.gpus.occupancy``.
     SMs without a CTA have a row of their own where the GPU is known and all CTAs were traced.
     """
     model = gpu_of(trace.meta, gpu)

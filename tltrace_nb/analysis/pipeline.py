@@ -25,7 +25,7 @@ from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, codes, numbered, ranges_of, renamed
 from tltrace_nb.analysis.spans import Axis, Ints, ordinal, union
 from tltrace_nb.analysis.table import Table, table
-from tltrace_nb.core.cells import masked
+from tltrace_nb.data.cells import masked
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

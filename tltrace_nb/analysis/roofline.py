@@ -20,7 +20,7 @@ from tltrace_nb.analysis.occupancy import FAR_NS
 from tltrace_nb.analysis.ranges import Ranges, numbered, ranges_of
 from tltrace_nb.analysis.spans import Axis, groups, union
 from tltrace_nb.analysis.table import Table, table
-from tltrace_nb.simulator.machine import PRESETS, Gpu, TensorRates
+from tltrace_nb.base.gpus import PRESETS, Gpu, TensorRates
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

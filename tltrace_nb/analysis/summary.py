@@ -15,7 +15,7 @@ from tltrace_nb.analysis.launch import caveats
 from tltrace_nb.analysis.ranges import Ranges, ranges_of
 from tltrace_nb.analysis.spans import Array, Axis, Spans, groups, union
 from tltrace_nb.analysis.table import Table, table
-from tltrace_nb.core.summary import by_name
+from tltrace_nb.data.headline import by_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

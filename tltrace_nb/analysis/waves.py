@@ -25,8 +25,8 @@ from tltrace_nb.analysis.table import Table, table
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from tltrace_nb.base.gpus import Gpu
     from tltrace_nb.core.trace import Trace
-    from tltrace_nb.simulator.machine import Gpu
 
 By = Literal["wave", "sm", "launch"]
 _SCHEMAS = {"wave": columns.WAVES, "sm": columns.WAVES_BY_SM, "launch": columns.WAVES_BY_LAUNCH}

@@ -20,19 +20,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tltrace_nb.core.auto.options import LIGHT, Auto, AutoOptions
-from tltrace_nb.core.blocks import BLOCKS
-from tltrace_nb.core.devices import AUTO, check_device, model_of
-from tltrace_nb.core.errors import NotTracedError
-from tltrace_nb.core.kept import Kept, Launch, Launched, LaunchesToKeep, Policy, Section, launch_of
-from tltrace_nb.core.launch import TracedLaunch
-from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
+from tltrace_nb.base.errors import NotTracedError
+from tltrace_nb.core.compile.auto.options import LIGHT, Auto, AutoOptions
+from tltrace_nb.core.compile.devices import AUTO, check_device, model_of
+from tltrace_nb.core.compile.options import DEFAULT_BUDGET, Ctas, TraceOptions
+from tltrace_nb.core.runtime.blocks import BLOCKS
+from tltrace_nb.core.runtime.kept import Kept, Launch, Launched, LaunchesToKeep, Policy, Section, launch_of
+from tltrace_nb.core.runtime.launch import TracedLaunch
 
 if TYPE_CHECKING:
-    from tltrace_nb.core.markers import AnnoToken, GroupScope, Per, RangeScope
-    from tltrace_nb.core.overhead import Overhead
-    from tltrace_nb.core.rows import Instant, Slice
+    from tltrace_nb.core.compile.markers import AnnoToken, GroupScope, Per, RangeScope
+    from tltrace_nb.core.runtime.overhead import Overhead
     from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.rows import Instant, Slice
     from tltrace_nb.distributed import Gathered
 
 
@@ -51,7 +51,7 @@ class TraceSwitch:
     """The ``trace`` namespace; use the instance of that name.
 
     ``enable`` and ``disable`` are local to the process. In a ``tracing`` block, which holds for those that
-    ``core.blocks`` names, they are local to the block, and end with it.
+    ``runtime.blocks`` names, they are local to the block, and end with it.
     """
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ class TraceSwitch:
         >>> with trace.group("consumer", lead=128):
         ...     with trace.range("mma", payload=k): ...
         """
-        from tltrace_nb.core.markers import GroupScope
+        from tltrace_nb.core.compile.markers import GroupScope
 
         return GroupScope(name, lead, per)
 
@@ -195,13 +195,13 @@ class TraceSwitch:
         ...     with trace.range("copy", payload=k):
         ...         T.copy(A[by * bm, k * bk], A_shared)
         """
-        from tltrace_nb.core.markers import RangeScope
+        from tltrace_nb.core.compile.markers import RangeScope
 
         return RangeScope(name, lane, payload)
 
     def range_start(self, name: str, lane: str = "main", payload: Any = None) -> AnnoToken:
         """Begin a span where ``with`` does not fit; end it with ``range_end(token)``. Spans need not nest."""
-        from tltrace_nb.core.markers import open_range
+        from tltrace_nb.core.compile.markers import open_range
 
         return open_range(name, lane, payload)
 
@@ -209,19 +209,19 @@ class TraceSwitch:
         """End the span of a token, with the token's payload; ``None`` does nothing."""
         if tok is None:
             return
-        from tltrace_nb.core.markers import close_range
+        from tltrace_nb.core.compile.markers import close_range
 
         close_range(tok)
 
     def record(self, name: str, payload: Any = None, lane: str = "main") -> None:
         """Record one instant. ``payload`` as for ``range``."""
-        from tltrace_nb.core.markers import emit_instant
+        from tltrace_nb.core.compile.markers import emit_instant
 
         emit_instant(name, payload, lane)
 
     def dag(self, src_name: str, dst_name: str) -> None:
         """Declare that a CTA's i-th ``src_name`` range leads to its i-th ``dst_name`` range: an arrow in the view."""
-        from tltrace_nb.core.markers import declare_flow
+        from tltrace_nb.core.compile.markers import declare_flow
 
         declare_flow(src_name, dst_name)
 
@@ -237,7 +237,7 @@ class TraceSwitch:
         >>> trace.auto(matmul)(1024, 1024, 1024)(a, b)
         >>> trace.auto(matmul, on="all", ignore="fill")
         """
-        from tltrace_nb.core.jit import automatic
+        from tltrace_nb.core.runtime.jit import automatic
 
         options = AutoOptions.of(on, ignore)
         assert options is not None
@@ -255,7 +255,7 @@ class TraceSwitch:
         >>> @trace.jit(out_idx=[-1])
         ... def matmul(M, N, K): ...
         """
-        from tltrace_nb.core.jit import jit
+        from tltrace_nb.core.runtime.jit import jit
 
         return jit(func, self, auto, **compile_args)
 
@@ -291,14 +291,14 @@ class TraceSwitch:
         Raises ``PlacementError`` where TileLang would schedule it differently the second time, or the grid is dynamic:
         ``@trace.jit`` has neither limit.
         """
-        from tltrace_nb.core.again import lower
+        from tltrace_nb.core.compile.for_plain_jit import lower
 
         options = self.options if max_events is None else self.options.with_max_events(max_events)
         return lower(primfunc, options, pass_configs)
 
     def strip(self, primfunc: Any) -> Any:
         """The PrimFunc as if it never had markers: the same CUDA source."""
-        from tltrace_nb.core.numbering import strip
+        from tltrace_nb.core.compile.numbering import strip
 
         return strip(primfunc)
 
@@ -358,7 +358,7 @@ class TraceSwitch:
         dumped. Raises ``NotTracedError`` when tracing is on and the kernel was built without, and ``ValueError`` for a
         ``repeat`` below 1.
         """
-        from tltrace_nb.core.runs import run, written
+        from tltrace_nb.core.runtime.runs import run, written
 
         if repeat < 1:
             raise ValueError(f"repeat={repeat}: at least 1")
@@ -392,7 +392,7 @@ class TraceSwitch:
 
         ``kernel``: a PrimFunc, marked or bare, or what a ``@trace.jit`` builder made. ``inputs``: torch tensors of the
         CPU or NumPy arrays. ``out_idx``: parameters to allocate and return, by default the trailing ones not passed.
-        ``gpu``: a model's name or a ``simulator.machine.Gpu``. ``functional=False`` computes only what control flow and
+        ``gpu``: a model's name or a ``base.gpus.Gpu``. ``functional=False`` computes only what control flow and
         payloads depend on. ``auto``: mark what the author has not, see ``auto``; ``None`` follows the switch.
         ``step_limit``: turns of ``while`` loops that a thread may take. ``uninitialised``: what reading memory is that
         nobody has written: a "note" where nothing depends on it, else an error; or always "error" or "zero". A long
@@ -415,12 +415,12 @@ class TraceSwitch:
     def overhead(self, kernel: Any, inputs: tuple[Any, ...]) -> Overhead:
         """What tracing costs: the stripped kernel beside ``kernel``, which ``@trace.jit`` built with tracing on.
 
-        Slowdown, noise, cycles of a record on this card, whether to believe the trace; as ``core.overhead.measure``.
+        Slowdown, noise, cycles of a record on this card, whether to believe the trace; as ``runtime.overhead.measure``.
         The kernel's traces of that shape in ``history`` note the slowdown in their ``meta`` and wear it as a badge.
 
         >>> print(trace.overhead(matmul, (a, b)))
         """
-        from tltrace_nb.core.overhead import measure
+        from tltrace_nb.core.runtime.overhead import measure
 
         found = measure(kernel, tuple(inputs))
         shape = kernel.launches.shape(inputs)
@@ -447,7 +447,7 @@ class TraceSwitch:
 
         Raises ``NotTracedError`` for an untraced kernel and ``SlotsError`` for slots that are not this kernel's.
         """
-        from tltrace_nb.core.runs import decode
+        from tltrace_nb.core.runtime.runs import decode
 
         return decode(compiled, slots)
 
@@ -456,7 +456,7 @@ class TraceSwitch:
 
         Returns the base path without extension: ``stem``, else ``stem_1``, ``stem_2`` ...
         """
-        from tltrace_nb.core.runs import free_base
+        from tltrace_nb.core.runtime.runs import free_base
 
         with free_base(Path(self.output), stem, ".html") as base:
             self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
@@ -474,7 +474,7 @@ class TraceSwitch:
         sm_clock_ghz: float | None = None,
     ) -> None:
         """Write events as one HTML file that needs no network. ``sm_clock_ghz`` is used where no clock was measured."""
-        from tltrace_nb.core.runs import export_html
+        from tltrace_nb.core.runtime.runs import export_html
 
         export_html(events, Path(path), compiled, title, sm_clock_ghz)
 

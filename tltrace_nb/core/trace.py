@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.rows import Instant, Slice, rows
-from tltrace_nb.core.sites import SiteTable, rows_at
-from tltrace_nb.core.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
+from tltrace_nb.base.errors import TraceError
+from tltrace_nb.data.rows import Instant, Slice, rows
+from tltrace_nb.data.sites import SiteTable, rows_at
+from tltrace_nb.data.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tltrace_nb.analysis.table import Table
-    from tltrace_nb.core.decode import Frames
-    from tltrace_nb.core.options import Ctas
+    from tltrace_nb.base.gpus import Gpu
+    from tltrace_nb.core.compile.options import Ctas
+    from tltrace_nb.data.decode import Frames
     from tltrace_nb.export.parquet import Frame
-    from tltrace_nb.simulator.machine import Gpu
+    from tltrace_nb.render.lanes import Time
+    from tltrace_nb.render.views import Color, View
     from tltrace_nb.widget.display import Renderer
-    from tltrace_nb.widget.lanes import Time
     from tltrace_nb.widget.pair import Pair
     from tltrace_nb.widget.timeline import Timeline
-    from tltrace_nb.widget.views import Color, View
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
@@ -61,7 +61,7 @@ class Trace:
     """The events of one launch.
 
     ``slots`` is ``int64[num_cta, num_writers, words]``: a NumPy array, a tensor of any device, or a function that
-    returns one; it is fetched when first looked at. The frames' columns are those of ``core.columns``. Frames are made
+    returns one; it is fetched when first looked at. The frames' columns are those of ``data.columns``. Frames are made
     once and are the caller's to extend; a write to one changes neither the slots nor another column.
 
     Example::
@@ -134,7 +134,7 @@ class Trace:
 
     @cached_property
     def _frames(self) -> Frames:
-        from tltrace_nb.core.decode import decode
+        from tltrace_nb.data.decode import decode
 
         return decode(self.slots, self.table, self.meta.grids, self.meta.clock_ghz)
 
@@ -493,12 +493,12 @@ class Trace:
         return Pair(self, other, options)
 
     def __repr__(self) -> str:
-        from tltrace_nb.core import summary
+        from tltrace_nb.data import headline as summary
 
         return summary.text(self)
 
     def _repr_html_(self) -> str:
-        from tltrace_nb.core import summary
+        from tltrace_nb.data import headline as summary
 
         return summary.html(self)
 

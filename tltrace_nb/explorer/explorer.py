@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 import pandas as pd
 
+from tltrace_nb.base.words import clean
 from tltrace_nb.core.api import trace as switch
-from tltrace_nb.core.words import clean
 from tltrace_nb.explorer.controls import Controls, close, controls, menu
 from tltrace_nb.explorer.facts import Facts, facts_of, headline, in_words, reason, table_html
 from tltrace_nb.explorer.panel import Panel

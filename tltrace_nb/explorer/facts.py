@@ -12,9 +12,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.analysis.launch import gpu_of, launches
-from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.summary import NONE, count, number, troubles
-from tltrace_nb.core.words import clean
+from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base.words import clean
+from tltrace_nb.data.headline import NONE, count, number, troubles
 
 if TYPE_CHECKING:
     import pandas as pd

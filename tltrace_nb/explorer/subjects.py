@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tltrace_nb.core.devices import CUDA, DEFAULT_MODEL
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.compile.devices import CUDA, DEFAULT_MODEL
+from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.explorer.worker import Check
 
 if TYPE_CHECKING:
+    from tltrace_nb.base.gpus import Gpu
     from tltrace_nb.core.api import TraceSwitch
-    from tltrace_nb.simulator.machine import Gpu
 
 Inputs = Sequence[Any] | Callable[..., Sequence[Any]] | None
 """Tensors, a function that makes them from the parameters, or ``None``: made from the kernel's signature."""
@@ -71,7 +71,7 @@ class Kernels:
         return trace
 
     def _on_card(self, func: Any, how: Any, inputs: Sequence[Any], check: Check) -> Trace:
-        from tltrace_nb.core.jit import compile_traced
+        from tltrace_nb.core.runtime.jit import compile_traced
         from tltrace_nb.simulator.memory import as_tensor
 
         kernel = compile_traced(func, how, self.options, lambda _: None)
@@ -122,11 +122,11 @@ class Traces:
 
 def subject(builder: Any, inputs: Inputs, switch: TraceSwitch) -> Subject:
     """What ``builder`` is. Raises ``TypeError`` for something that cannot be called or that ``inputs`` do not suit."""
-    jit = sys.modules.get("tltrace_nb.core.jit")
+    jit = sys.modules.get("tltrace_nb.core.runtime.jit")
     tilelang = sys.modules.get("tilelang.jit")
     if tilelang is not None and isinstance(builder, tilelang.JITImpl):
         builder = switch.auto(builder)
-        jit = sys.modules["tltrace_nb.core.jit"]
+        jit = sys.modules["tltrace_nb.core.runtime.jit"]
     if jit is not None and isinstance(builder, jit.TraceJit):
         return Kernels(builder, switch.options.with_auto(builder.auto), inputs)
     if not callable(builder):
@@ -144,7 +144,7 @@ def gpus(gpu: Any) -> list[Any]:
 
     Raises ``ValueError`` for a name that there is not.
     """
-    from tltrace_nb.simulator.machine import PRESETS, Gpu, preset
+    from tltrace_nb.base.gpus import PRESETS, Gpu, preset
 
     if gpu is None:
         here = [CUDA] if importlib.util.find_spec("torch") and _has_card() else []

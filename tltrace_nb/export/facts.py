@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tltrace_nb._version import __version__
-from tltrace_nb.core import summary
-from tltrace_nb.widget.text import badge
+from tltrace_nb.data import headline as summary
+from tltrace_nb.render.text import badge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """A frame of a trace as a Parquet file, for DuckDB, Polars, Spark and later.
 
-In: a trace. Out: one file per frame, with the columns of ``core.columns``. Each column's unit is in its field's
+In: a trace. Out: one file per frame, with the columns of ``data.columns``. Each column's unit is in its field's
 metadata (``unit``), what is known of the trace in the schema's (``tltrace``, JSON). Needs pyarrow.
 """
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from tltrace_nb.core.cells import TEXT, coded
-from tltrace_nb.core.files import replacing
+from tltrace_nb.base.files import replacing
+from tltrace_nb.data.cells import TEXT, coded
 from tltrace_nb.export.facts import facts, utf8
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.core.files import writing
+from tltrace_nb.base.files import writing
 from tltrace_nb.export.facts import facts, loss_rows
 from tltrace_nb.export.protobuf import double, fixed64, integer, message, string
 from tltrace_nb.export.steps import Phase, Timeline, arrows, payloads, same, sm_label, timeline, unit_fact
-from tltrace_nb.widget.text import badge
+from tltrace_nb.render.text import badge
 
 if TYPE_CHECKING:
     import os

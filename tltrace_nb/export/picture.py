@@ -10,19 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.files import writing
+from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base.files import writing
 from tltrace_nb.core.trace import LIMIT
-from tltrace_nb.widget.lanes import selected
-from tltrace_nb.widget.svg import svg
+from tltrace_nb.render.lanes import selected
+from tltrace_nb.render.svg import svg
 
 if TYPE_CHECKING:
     import os
 
     import pandas as pd
 
-    from tltrace_nb.core.options import Ctas
-    from tltrace_nb.widget.lanes import Time, TraceLike
+    from tltrace_nb.core.compile.options import Ctas
+    from tltrace_nb.render.lanes import Time, TraceLike
 
 SVG_SUFFIX, PNG_SUFFIX = ".svg", ".png"
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tltrace_nb.core.words import clean
-from tltrace_nb.widget.text import HOVER_CHARS, missing, word
+from tltrace_nb.base.words import clean
+from tltrace_nb.render.text import HOVER_CHARS, missing, word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ def sm_label(sm: int) -> str:
 def _times(trace: Trace) -> tuple[Literal["ns", "cycles"], Ints, Ints]:
     """Each row's start and end.
 
-    Both come from cycles by the same formula, that of ``core.decode``, so rounding to whole ns never makes neighbours
+    Both come from cycles by the same formula, that of ``data.decode``, so rounding to whole ns never makes neighbours
     overlap.
     """
     events = trace.events

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from tltrace_nb.core.ir import Expr
+from tltrace_nb.core.compile.ir import Expr
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.expressions import Place
 

@@ -16,7 +16,7 @@ import numpy as np
 from tvm import tirx
 from tvm.arith import detect_linear_equation
 
-from tltrace_nb.core.ir import substitute
+from tltrace_nb.core.compile.ir import substitute
 from tltrace_nb.simulator.memory import Array, as_array, as_tensor, dtype_of
 from tltrace_nb.simulator.packed import PACKED, pack, unpacked
 from tltrace_nb.simulator.statements import variables

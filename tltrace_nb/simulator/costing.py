@@ -10,9 +10,9 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tltrace_nb.base.gpus import Gpu
 from tltrace_nb.simulator.costs import Unit, Work, cycles, latency
 from tltrace_nb.simulator.fragments import Spread, Traffic
-from tltrace_nb.simulator.machine import Gpu
 
 UNITS: tuple[Unit, ...] = tuple(Unit)
 

@@ -1,6 +1,6 @@
 """How long work takes on one SM: throughput and latency per unit, in cycles.
 
-In: a :class:`~tltrace_nb.simulator.machine.Gpu` and a piece of :class:`Work`. Out: ``cycles``, for which the unit is
+In: a :class:`~tltrace_nb.base.gpus.Gpu` and a piece of :class:`Work`. Out: ``cycles``, for which the unit is
 busy, and ``latency``, after which the last of it can be used. Who waits for which of the two is the engine's business:
 a thread that needs a value waits for both, a store holds its issuer for the first, an asynchronous copy for neither.
 
@@ -41,7 +41,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tltrace_nb.simulator.machine import Gpu
+from tltrace_nb.base.gpus import Gpu
 
 SECTOR_BYTES = 32
 """What global memory moves at the least (guide, "Device Memory Accesses")."""

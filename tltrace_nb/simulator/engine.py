@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from tltrace_nb.base.gpus import Gpu
 from tltrace_nb.simulator import tiles
 from tltrace_nb.simulator.barriers import Gathering
 from tltrace_nb.simulator.costing import UNITS, Cost, Pricing
 from tltrace_nb.simulator.costs import Unit, Work, device_bytes_per_cycle, latency
 from tltrace_nb.simulator.errors import DeadlockError
-from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.program import Program
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.reports import FAULTS, deadlock, fault, interruption
-from tltrace_nb.simulator.requests import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until, Wait
-from tltrace_nb.simulator.strand import Cta, Strand
+from tltrace_nb.simulator.thread_group import Cta, Strand
+from tltrace_nb.simulator.yields import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until, Wait
 
 CLOCK_STEP_OF_SM = 7919
 """By how many cycles the clocks of neighbouring SMs differ."""

@@ -5,7 +5,7 @@ In: nothing. Out: exception classes; every message names the kernel, and where i
 
 from __future__ import annotations
 
-from tltrace_nb.core.errors import TraceError
+from tltrace_nb.base.errors import TraceError
 
 
 def unsupported(kernel: str, where: str, what: str, node: object) -> str:

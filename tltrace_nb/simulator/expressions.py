@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from tltrace_nb.core.device import ROW
-from tltrace_nb.core.ir import Expr
+from tltrace_nb.core.compile.device import ROW
+from tltrace_nb.core.compile.ir import Expr
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.intrinsics import (
     BITS,
@@ -271,7 +271,7 @@ class Expressions:
         return self._threads(name, e, place)
 
     def _helper(self, e: Any, place: Place) -> str:
-        """Functions of ``core.device``: what payloads are made of, and the hardware's block index."""
+        """Functions of ``compile.device``: what payloads are made of, and the hardware's block index."""
         name = str(e.args[0].value)
         if name in HARDWARE_BLOCK:
             return f"c.cta.block[{HARDWARE_BLOCK[name]}]"

@@ -12,13 +12,13 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.ir import Stmt, children
-from tltrace_nb.simulator.machine import Footprint, Gpu
+from tltrace_nb.base.gpus import Footprint, Gpu
+from tltrace_nb.core.compile.ir import Stmt, children
 from tltrace_nb.simulator.memory import dtype_of
 from tltrace_nb.simulator.packed import PACKED
 from tltrace_nb.simulator.program import Program
 from tltrace_nb.simulator.storage import number
-from tltrace_nb.simulator.strands import accesses
+from tltrace_nb.simulator.thread_groups import accesses
 
 BASE_REGISTERS = 40
 """Registers of a thread besides its part of the fragments (estimate)."""

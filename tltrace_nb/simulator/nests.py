@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from tltrace_nb.core.ir import Expr, walk
+from tltrace_nb.core.compile.ir import Expr, walk
 from tltrace_nb.simulator.expressions import Place
 from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.statements import buffers_of

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.ir import Stmt, rebuild, span_of
+from tltrace_nb.core.compile.ir import Stmt, rebuild, span_of
 
 
 def as_branches(statement: Stmt) -> Stmt:

@@ -20,28 +20,28 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from tltrace_nb.core.ir import Expr, Stmt, op_name, post_order_visit, walk
-from tltrace_nb.core.reach import LaunchShape
-from tltrace_nb.core.sites import Rasterisation
-from tltrace_nb.core.swizzle import is_inner, pattern
+from tltrace_nb.base.gpus import Gpu
+from tltrace_nb.core.compile.active_threads import LaunchShape
+from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, post_order_visit, walk
+from tltrace_nb.core.compile.swizzle import is_inner, pattern
+from tltrace_nb.data.sites import Rasterisation
 from tltrace_nb.simulator import bits, tiles, values, warps
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError, unsupported
 from tltrace_nb.simulator.expressions import Expressions, Place
 from tltrace_nb.simulator.fragments import Spread
-from tltrace_nb.simulator.inhand import InHand
-from tltrace_nb.simulator.lines import Lines
-from tltrace_nb.simulator.machine import Gpu
 from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nests import Nests
 from tltrace_nb.simulator.packed import PACKED
-from tltrace_nb.simulator.requests import Meet, Wait
+from tltrace_nb.simulator.register_reuse import InHand
+from tltrace_nb.simulator.source_lines import Lines
 from tltrace_nb.simulator.statements import Statements, ends_with_return
-from tltrace_nb.simulator.strands import Strands, accesses
+from tltrace_nb.simulator.thread_groups import Strands, accesses
 from tltrace_nb.simulator.tileops import TileOperators, loaded_fragments
-from tltrace_nb.simulator.touched import Touched
+from tltrace_nb.simulator.traffic import Touched
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
+from tltrace_nb.simulator.yields import Meet, Wait
 
 _MOST_LOOPS, _MOST_LEVELS = 20, 99
 """What Python nests at most: loops in one another, and levels of indentation."""

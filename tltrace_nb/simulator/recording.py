@@ -1,4 +1,4 @@
-"""What the device helper does on a card, done here: records of the virtual GPU, in the very layout of ``core.slots``.
+"""What the device helper does on a card, done here: records of the virtual GPU, in the very layout of ``data.slots``.
 
 In: the calls ``__tlt_enter``, ``__tlt_record*`` and ``__tlt_leave`` of every strand. Out: filled slots.
 """
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tltrace_nb.core.slots import HEADER_RECORDS, RECORD_WORDS, STATE_DONE, STATE_OPEN
+from tltrace_nb.data.slots import HEADER_RECORDS, RECORD_WORDS, STATE_DONE, STATE_OPEN
 from tltrace_nb.simulator.memory import Mask, converted
 
 

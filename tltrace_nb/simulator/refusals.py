@@ -10,7 +10,7 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.ir import ROOT_BLOCK, Stmt, children, post_order_visit
+from tltrace_nb.core.compile.ir import ROOT_BLOCK, Stmt, children, post_order_visit
 from tltrace_nb.simulator.decisions import ATTRIBUTES, INNER_BLOCKS, LAUNCH, LOOPS, NODES, OPERATORS, Decision, Only
 
 _AROUND = ("SeqStmt", "SBlockRealize", "SBlock", "AttrStmt", "AllocBuffer", "DeclBuffer", "Bind")

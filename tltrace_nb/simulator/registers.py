@@ -11,7 +11,7 @@ from typing import Any
 from tilelang.ir import stamp_stmt_spans
 from tvm import tirx
 
-from tltrace_nb.core.ir import Expr, Stmt, op_name, rebuild, sequence, span_of
+from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, rebuild, sequence, span_of
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
 
 _COMBINE = {"sum": lambda a, b: a + b, "max": tirx.max, "min": tirx.min}

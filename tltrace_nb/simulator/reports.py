@@ -13,8 +13,8 @@ from typing import Any
 from tltrace_nb.simulator.barriers import Gathering
 from tltrace_nb.simulator.errors import SimulationError
 from tltrace_nb.simulator.program import FILE, Program
-from tltrace_nb.simulator.requests import Meet, Sync, Wait
-from tltrace_nb.simulator.strand import Strand
+from tltrace_nb.simulator.thread_group import Strand
+from tltrace_nb.simulator.yields import Meet, Sync, Wait
 
 FAULTS = (SimulationError, ArithmeticError, LookupError, TypeError, ValueError)
 """What may go wrong in generated code through what the kernel does."""

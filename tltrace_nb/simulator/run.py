@@ -16,31 +16,31 @@ import numpy as np
 import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
-from tltrace_nb.core.capacity import slots_rows
-from tltrace_nb.core.environment import describe
-from tltrace_nb.core.errors import TraceError
-from tltrace_nb.core.interrupts import named_errors
-from tltrace_nb.core.ir import ROOT_BLOCK, source_of, walk
-from tltrace_nb.core.lowering import Lowering, prepare
-from tltrace_nb.core.options import TraceOptions
-from tltrace_nb.core.reach import LaunchShape, launches
-from tltrace_nb.core.schedule import resolve_target, schedule
-from tltrace_nb.core.sites import TABLE_ATTRIBUTE
+from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base.gpus import PRESETS, Gpu, occupancy, preset
+from tltrace_nb.core.compile.active_threads import LaunchShape, launches
+from tltrace_nb.core.compile.capacity import slots_rows
+from tltrace_nb.core.compile.interrupts import named_errors
+from tltrace_nb.core.compile.ir import ROOT_BLOCK, source_of, walk
+from tltrace_nb.core.compile.lowering import Lowering, prepare
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import resolve_target, schedule
+from tltrace_nb.core.runtime.environment import describe
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.sites import TABLE_ATTRIBUTE
 from tltrace_nb.simulator.binding import bind
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError, UnwrittenError, unsupported
 from tltrace_nb.simulator.footprint import footprint, shared_buffers
 from tltrace_nb.simulator.fragments import spreads
-from tltrace_nb.simulator.lines import lines
-from tltrace_nb.simulator.machine import PRESETS, Gpu, occupancy, preset
+from tltrace_nb.simulator.liveness import needed_data
 from tltrace_nb.simulator.memory import Array, dtype_of
-from tltrace_nb.simulator.needs import needed_data
 from tltrace_nb.simulator.predicates import as_branches
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.refusals import undecided, undecided_outside
 from tltrace_nb.simulator.registers import written_out
+from tltrace_nb.simulator.source_lines import lines
 from tltrace_nb.simulator.storage import Layout, number
 from tltrace_nb.simulator.unwritten import KINDS, Before, Watch, settle, stored
 from tltrace_nb.simulator.vectors import by_element

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from tltrace_nb.core.device import ENTER, LEAVE, RECORD
-from tltrace_nb.core.ir import Stmt, buffer_loads, flatten, op_name, post_order_visit, uses, walk
-from tltrace_nb.core.swizzle import is_swizzle
+from tltrace_nb.core.compile.device import ENTER, LEAVE, RECORD
+from tltrace_nb.core.compile.ir import Stmt, buffer_loads, flatten, op_name, post_order_visit, uses, walk
+from tltrace_nb.core.compile.swizzle import is_swizzle
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.expressions import Place

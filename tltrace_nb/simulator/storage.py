@@ -14,15 +14,15 @@ import numpy as np
 from tvm import tirx
 from tvm.arith import Analyzer
 
-from tltrace_nb.core.ir import substitute
-from tltrace_nb.core.rasterised import block_indices
-from tltrace_nb.core.sites import Rasterisation
+from tltrace_nb.core.compile.ir import substitute
+from tltrace_nb.data.rasterised import block_indices
+from tltrace_nb.data.sites import Rasterisation
 from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.engine import Engine
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.memory import Array, View, dtype_of
 from tltrace_nb.simulator.program import BufferUse, Program
-from tltrace_nb.simulator.strand import Cta, Strand
+from tltrace_nb.simulator.thread_group import Cta, Strand
 from tltrace_nb.simulator.unwritten import Watch
 
 Lanes = tuple[Array, Array, Array, Array]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from tltrace_nb.core.ir import Expr, Stmt, op_name, walk
+from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, walk
 from tltrace_nb.simulator.atomics import Atomics
 from tltrace_nb.simulator.barrierops import BARRIERS, BarrierOperators
 from tltrace_nb.simulator.costs import Unit

@@ -12,8 +12,8 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.ir import Expr, Stmt, children, op_name, post_order_visit
-from tltrace_nb.core.reach import LaunchShape
+from tltrace_nb.core.compile.active_threads import LaunchShape
+from tltrace_nb.core.compile.ir import Expr, Stmt, children, op_name, post_order_visit
 
 LOCAL_SCOPES = ("local", "local.var")
 PARALLEL = tirx.ForKind.PARALLEL

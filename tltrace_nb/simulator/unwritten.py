@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from tltrace_nb.core.ir import Stmt, post_order_visit
+from tltrace_nb.core.compile.ir import Stmt, post_order_visit
 from tltrace_nb.simulator.errors import SimulationError, UnwrittenError
 from tltrace_nb.simulator.memory import Array
 from tltrace_nb.simulator.packed import PACKED

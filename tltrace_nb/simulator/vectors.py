@@ -13,7 +13,7 @@ from tvm import DataType, tirx
 from tvm.arith import Analyzer
 from tvm.ir import Op
 
-from tltrace_nb.core.ir import Expr, Stmt, post_order_visit, rebuild, sequence, span_of, walk
+from tltrace_nb.core.compile.ir import Expr, Stmt, post_order_visit, rebuild, sequence, span_of, walk
 
 _WORD = 32
 _LOADS = tuple(f"tl.ld{where}{bits}" for where in "gs" for bits in (32, 64, 128, 256))

@@ -13,16 +13,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from tltrace_nb.core.trace import LIMIT
+from tltrace_nb.render.lanes import Time, TraceLike, check, selected
+from tltrace_nb.render.svg import image
+from tltrace_nb.render.views import Color, View, check_view
 from tltrace_nb.widget.figure import CONFIG, figure
 from tltrace_nb.widget.html import table_html
-from tltrace_nb.widget.lanes import Time, TraceLike, check, selected
-from tltrace_nb.widget.svg import image
-from tltrace_nb.widget.views import Color, View, check_view
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tltrace_nb.core.options import Ctas
+    from tltrace_nb.core.compile.options import Ctas
 
 Renderer = Literal["timeline", "plotly"]
 RENDERERS: tuple[Renderer, ...] = ("timeline", "plotly")

@@ -14,20 +14,20 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from tltrace_nb.base.palette import WARNING, border, ink, name_colors
+from tltrace_nb.base.words import clean
 from tltrace_nb.core.trace import LIMIT
-from tltrace_nb.core.words import clean
-from tltrace_nb.widget.colors import WARNING, border, ink, name_colors
-from tltrace_nb.widget.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
-from tltrace_nb.widget.text import badge, hover_lines, loss_text, markup, merged_lines, payload_text
-from tltrace_nb.widget.views import Color, View, check_view, shades
+from tltrace_nb.render.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
+from tltrace_nb.render.text import badge, hover_lines, loss_text, markup, merged_lines, payload_text
+from tltrace_nb.render.views import Color, View, check_view, shades
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from tltrace_nb.core.options import Ctas
+    from tltrace_nb.core.compile.options import Ctas
     from tltrace_nb.core.trace import Trace
-    from tltrace_nb.widget.merging import Strip
+    from tltrace_nb.render.merging import Strip
 
 FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 NO_EVENTS, NONE_SELECTED = "no events in this trace", "no events in this selection"

@@ -14,15 +14,15 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from tltrace_nb.core.files import writing
-from tltrace_nb.core.summary import by_name, number
+from tltrace_nb.base.files import writing
+from tltrace_nb.base.palette import WARNING
+from tltrace_nb.base.words import clean
 from tltrace_nb.core.trace import LIMIT, PAGE_EVENTS
-from tltrace_nb.core.words import clean
-from tltrace_nb.widget.colors import WARNING
-from tltrace_nb.widget.frames import Frames
-from tltrace_nb.widget.lanes import of_ctas, part, selected
-from tltrace_nb.widget.svg import static_svg
-from tltrace_nb.widget.text import badge
+from tltrace_nb.data.headline import by_name, number
+from tltrace_nb.render.frames import Frames
+from tltrace_nb.render.lanes import of_ctas, part, selected
+from tltrace_nb.render.svg import static_svg
+from tltrace_nb.render.text import badge
 from tltrace_nb.widget.wire import encode, unit
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tltrace_nb.core.options import Ctas
-    from tltrace_nb.widget.lanes import Time, TraceLike
+    from tltrace_nb.core.compile.options import Ctas
+    from tltrace_nb.render.lanes import Time, TraceLike
 
 TABLE_ROWS = 200
 """Most names in the table of a page."""

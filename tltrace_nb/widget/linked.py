@@ -14,7 +14,7 @@ from tltrace_nb.core.trace import VIEWS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tltrace_nb.widget.lanes import TraceLike
+    from tltrace_nb.render.lanes import TraceLike
     from tltrace_nb.widget.timeline import Timeline
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.core.words import clean
-from tltrace_nb.widget.colors import border, ink, name_colors
+from tltrace_nb.base.palette import border, ink, name_colors
+from tltrace_nb.base.words import clean
+from tltrace_nb.render.text import markup
 from tltrace_nb.widget.figure import figure
-from tltrace_nb.widget.text import markup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from tltrace_nb.core.trace import Trace
-    from tltrace_nb.widget.lanes import TraceLike
+    from tltrace_nb.render.lanes import TraceLike
     from tltrace_nb.widget.timeline import Timeline
 
 _BETWEEN_PX = 70

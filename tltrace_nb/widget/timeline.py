@@ -20,9 +20,9 @@ import pandas as pd
 import traitlets
 from IPython.display import display
 
+from tltrace_nb.render.frames import Frames, frames
+from tltrace_nb.render.lanes import check, of_ctas, selected
 from tltrace_nb.widget.display import notebook_shell, still
-from tltrace_nb.widget.frames import Frames, frames
-from tltrace_nb.widget.lanes import check, of_ctas, selected
 from tltrace_nb.widget.linked import Link, link_of
 from tltrace_nb.widget.runs import from_runs, to_runs
 from tltrace_nb.widget.shown import note
@@ -32,8 +32,8 @@ from tltrace_nb.widget.wire import unit as unit_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tltrace_nb.core.options import Ctas
-    from tltrace_nb.widget.lanes import Time, TraceLike
+    from tltrace_nb.core.compile.options import Ctas
+    from tltrace_nb.render.lanes import Time, TraceLike
 
 SAVED_BYTES = 2_000_000
 """Most bytes of events that go into the widget's state, which a notebook may save."""

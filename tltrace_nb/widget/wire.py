@@ -32,14 +32,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tltrace_nb.core.words import clean
-from tltrace_nb.widget.colors import PALETTE, name_colors
-from tltrace_nb.widget.text import badge, loss_text
+from tltrace_nb.base.palette import PALETTE, name_colors
+from tltrace_nb.base.words import clean
+from tltrace_nb.render.text import badge, loss_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tltrace_nb.widget.lanes import Time, TraceLike
+    from tltrace_nb.render.lanes import Time, TraceLike
 
 VERSION = 1
 INSTANT, TRUNCATED, PAYLOAD, PAYLOAD_END = 1, 2, 4, 8

@@ -1,0 +1,173 @@
+"""How many records of how many CTAs the slots have room for, within the budget.
+
+In: the grids of a kernel's launches, what its loops may record, the author's limits. Out: :class:`Room`. A limit that
+the author has set holds; what they left open is made smaller until it fits, CTAs first, and what that leaves out is
+said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tltrace_nb.base.errors import CapacityError
+from tltrace_nb.core.compile.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
+from tltrace_nb.data.chosen import Chosen, CtaRuns, Cut, Grid
+from tltrace_nb.data.sites import Keep, SiteTable, rows_at, table_rows
+from tltrace_nb.data.slots import HEADER_RECORDS, RECORD_BYTES, slots_bytes
+
+LEFT_OUT = "ctas_left_out"
+"""The key of ``Trace.losses.attrs`` with what ``left_out`` gives."""
+LEAST_RECORDS = 2
+"""Records per writer below which a trace says nothing: a begin and its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One launch as it would be traced whole: its CTAs (``None``: known only at run time), its clusters' extents, and a
+    writer's records at most (``None`` where no constant bounds them)."""
+
+    ctas: int | None
+    cluster: Grid
+    records: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the slots hold: ``capacity`` records per writer, of these CTAs of each launch; ``note`` is on records."""
+
+    capacity: int
+    ctas: Chosen | None
+    note: str = ""
+
+
+def room(kernel: str, launches: Sequence[Wanted], writers: int, options: TraceOptions, sms: int) -> Room:
+    """Make a trace fit the budget. ``sms``: those of the device, which the first CTAs of a launch go to.
+
+    Raises ``CapacityError`` where the author's own ``ctas`` and ``max_events`` leave nothing to make smaller, and
+    ``ValueError`` where no launch has any of ``ctas``.
+    """
+    capacity = _rounded(max(_records(launch, options) for launch in launches), options.keep, up=True)
+    whole = _sum([launch.ctas for launch in launches])
+    if options.ctas is not None:
+        rows = _chosen_rows(kernel, launches, options.ctas)
+        chosen = None if rows == whole else options.ctas
+        if slots_bytes(rows, writers, capacity) <= options.budget:
+            return Room(capacity, chosen)
+        fewer = _smaller(kernel, rows, writers, capacity, options)
+        return Room(fewer, chosen, _said(fewer, capacity, rows, writers))
+    if whole is not None and slots_bytes(whole, writers, capacity) <= options.budget:
+        return Room(capacity, None)
+    fitting, note = options.budget // slots_bytes(1, writers, capacity), ""
+    if fitting < len(launches):
+        wave = max(min(sms, sms if whole is None else whole), len(launches))
+        fewer = _smaller(kernel, wave, writers, capacity, options)
+        note, capacity = _said(fewer, capacity, wave, writers), fewer
+        fitting = options.budget // slots_bytes(1, writers, capacity)
+    clusters = tuple(launch.cluster for launch in launches)
+    if whole is not None and whole <= fitting:
+        return Room(capacity, None, note)
+    return Room(capacity, Cut(_shares([launch.ctas for launch in launches], fitting), clusters, sms), note)
+
+
+def slots_rows(table: SiteTable, grids: tuple[Grid, ...]) -> int:
+    """Rows of the slots for launches of these grids."""
+    fixed = table_rows(table)
+    return rows_at(table, grids) if fixed is None else fixed
+
+
+def left_out(table: SiteTable, grids: tuple[Grid, ...]) -> tuple[int, int, int] | None:
+    """CTAs without room, of how many, and the bytes that all take; ``None`` where all had room or the author chose."""
+    if not isinstance(table.ctas, Cut):
+        return None
+    total, rows = sum(math.prod(grid) for grid in grids), rows_at(table, grids)
+    needed = slots_bytes(total, len(table.writers), table.capacity)
+    return None if rows == total else (total - rows, total, needed)
+
+
+def cut_note(table: SiteTable, grids: tuple[Grid, ...]) -> str:
+    """Which CTAs are traced where not all have room, and how to get the others; empty where all have."""
+    missing = left_out(table, grids)
+    if missing is None or table.ctas is None:
+        return ""
+    left, total, needed = missing
+    parts = [run.rows for number, grid in enumerate(grids) for run in table.ctas.of_launch(number, grid).runs]
+    which = "the first, the last and some between" if len(grids) > 1 or len(parts) < 3 else _which(parts)
+    return (
+        f"{total - left:,} of {total:,} CTAs are traced: {which}; budget={needed} ({size(needed)}) holds all, ctas= "
+        "chooses others"
+    )
+
+
+def _which(parts: list[int]) -> str:
+    first, between, last = parts
+    return f"the first {first:,}, the last {last:,} and {between:,} between"
+
+
+def size(count: int) -> str:
+    """Bytes in words."""
+    return f"{count / MEBIBYTE:,.0f} MiB" if count >= MEBIBYTE else f"{count:,} bytes"
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    """``None`` where one of them is not known."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _records(launch: Wanted, options: TraceOptions) -> int:
+    if launch.records is None:
+        return options.max_events or DEFAULT_MAX_EVENTS
+    return min(launch.records, options.max_events or launch.records)
+
+
+def _rounded(records: int, keep: Keep, *, up: bool) -> int:
+    """A ring's records are a power of two."""
+    if keep is not Keep.LAST:
+        return records
+    return 1 << (max(records - 1, 0) if up else records >> 1).bit_length()
+
+
+def _chosen_rows(kernel: str, launches: Sequence[Wanted], ctas: CtaRuns) -> int:
+    """Rows that the author's CTAs take in all launches."""
+    rows = sum(ctas.rows if launch.ctas is None else ctas.below(launch.ctas).rows for launch in launches)
+    if not rows:
+        most = max(launch.ctas or 0 for launch in launches)
+        raise ValueError(f"kernel {kernel}: ctas= names CTA {ctas.runs[0].start}, but the grid has {most}")
+    return rows
+
+
+def _smaller(kernel: str, rows: int, writers: int, capacity: int, options: TraceOptions) -> int:
+    """Records per writer with which so many rows fit, where the author has not said how many."""
+    fitting = options.budget // (rows * writers * RECORD_BYTES) - HEADER_RECORDS
+    fitting = _rounded(fitting, options.keep, up=False) if fitting > 0 else 0
+    if options.max_events is None and fitting >= min(LEAST_RECORDS, capacity):
+        return fitting
+    needed = slots_bytes(rows, writers, capacity)
+    most = options.budget // slots_bytes(1, writers, capacity)
+    fewer = f"trace fewer CTAs (ctas={most}), " if options.ctas is not None and most else ""
+    raise CapacityError(
+        f"kernel {kernel}: slots of {rows} CTAs x {writers} writers x {capacity} events take {size(needed)}, over the "
+        f"budget of {size(options.budget)}; {fewer}trace fewer events (max_events=...) or raise the budget "
+        f"(budget={needed})"
+    )
+
+
+def _said(fewer: int, capacity: int, rows: int, writers: int) -> str:
+    needed = slots_bytes(rows, writers, capacity)
+    return (
+        f"room for {fewer:,} of the {capacity:,} records that a writer may make: all, of {rows:,} CTAs, would take "
+        f"{size(needed)} (budget={needed})"
+    )
+
+
+def _shares(totals: Sequence[int | None], fitting: int) -> tuple[int, ...]:
+    """Rows for each launch: small ones have what they need, large ones the same."""
+    shares = [0] * len(totals)
+    order = sorted(range(len(totals)), key=lambda i: math.inf if totals[i] is None else totals[i] or 0)
+    for place, number in enumerate(order):
+        total, share = totals[number], fitting // (len(order) - place)
+        shares[number] = share if total is None else min(total, share)
+        fitting -= shares[number]
+    return tuple(shares)

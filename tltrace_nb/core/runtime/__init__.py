@@ -1,0 +1,1 @@
+"""What builds and launches traced kernels, on a CUDA device and on the virtual GPU, and keeps their traces."""

@@ -1,0 +1,133 @@
+"""What a picture has no room for, merged: a strip per name, with a bar wherever one of its events runs.
+
+In: the events left over. Out: :class:`Merged`. Nothing is dropped: every event is in one bar, counted, its cycles in
+the bar's total and its payload in the bar's bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tltrace_nb.base.words import clean
+from tltrace_nb.data.headline import count
+from tltrace_nb.render.text import payload_value
+
+MOST_STRIPS = 12
+"""Strips at most; the names with the least cycles share the last one."""
+BARS = ["strip", "x", "width", "y", "count", "total", "payload"]
+"""The columns of ``Merged.bars``."""
+_LISTED = 12
+"""Names at most that a shared strip lists."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """One row of merged bars. ``name`` is ``None`` where the names of ``shared`` (in words) share it."""
+
+    label: str
+    name: str | None
+    shared: str
+    events: int
+    top: float
+
+    @property
+    def bottom(self) -> float:
+        """The other edge of the row."""
+        return self.top + 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Merged events. ``bars`` has ``strip`` (a number), ``x, width, y``, ``count``, ``total`` (cycles) and ``payload``.
+
+    A bar covers the times at which its events run, and pauses between them of up to ``pause``. ``payload`` is its
+    events' least and greatest, in words. ``events`` is the number of all.
+    """
+
+    strips: tuple[Strip, ...]
+    bars: pd.DataFrame
+    pause: float
+    events: int
+
+    @property
+    def note(self) -> str:
+        """In words, that events were merged; empty when none were."""
+        where = "the lowest row" if len(self.strips) == 1 else f"the lowest {len(self.strips)} rows"
+        return f"the other {count(self.events, 'event')} merged in {where}" if self.events else ""
+
+
+def merge(events: pd.DataFrame, bars: int, top: float) -> Merged:
+    """Merge ``events`` (with ``x`` and ``width``) into at most ``bars`` bars, or as many as there are strips if more.
+
+    The first strip begins at row ``top``. The longest pauses of all strips stay open, as many as there are bars for.
+    """
+    if events.empty:
+        return Merged((), pd.DataFrame(columns=BARS), 0.0, 0)
+    strips, number = _strips(events, top)
+    order = np.lexsort((events["x"].to_numpy(), number))
+    number = number[order]
+    x = events["x"].to_numpy(np.float64)[order]
+    reach = x + events["width"].to_numpy(np.float64)[order]
+    for strip in range(len(strips)):
+        mine = slice(*np.searchsorted(number, [strip, strip + 1]))
+        reach[mine] = np.maximum.accumulate(reach[mine])
+    first = np.append(True, number[1:] != number[:-1])
+    pause = np.append(0.0, x[1:] - reach[:-1])
+    pause[first] = 0.0
+    longest = _pause(pause, max(bars - len(strips), 0))
+    begins = np.flatnonzero(first | (pause > longest))
+    ends = np.append(begins[1:], len(x))
+    duration = events["duration"].to_numpy()[order]
+    cells = {
+        "strip": number[begins],
+        "x": x[begins],
+        "width": reach[ends - 1] - x[begins],
+        "y": top + 0.5 + number[begins],
+        "count": ends - begins,
+        "total": np.add.reduceat(duration, begins),
+        "payload": _payloads(events["payload"].iloc[order], begins),
+    }
+    return Merged(strips, pd.DataFrame(cells, columns=BARS), longest, len(x))
+
+
+def _strips(events: pd.DataFrame, top: float) -> tuple[tuple[Strip, ...], npt.NDArray[np.intp]]:
+    """The strips, longest total first, and the strip of each event."""
+    sums = events.groupby("name", observed=True)["duration"].agg(["size", "sum"])
+    sums = sums.sort_values(["sum", "size"], ascending=False, kind="stable")
+    own = len(sums) if len(sums) <= MOST_STRIPS else MOST_STRIPS - 1
+    facts = [(str(name), int(size), int(total)) for name, size, total in sums.itertuples()]
+    strips = [
+        Strip(f"{clean(name, 20)} × {size:,}", name, "", size, top + i) for i, (name, size, _) in enumerate(facts[:own])
+    ]
+    if rest := facts[own:]:
+        listed = [f"{clean(name)} × {size:,} ({count(total, 'cycle')})" for name, size, total in rest[:_LISTED]]
+        more = f", and {len(rest) - _LISTED:,} more" if len(rest) > _LISTED else ""
+        label, size = f"{len(rest):,} other names", sum(size for _, size, _ in rest)
+        strips.append(Strip(label, None, ", ".join(listed) + more, size, top + own))
+    rank = {name: min(number, own) for number, (name, *_) in enumerate(facts)}
+    categories = pd.Categorical(events["name"])
+    of_category = np.array([rank.get(str(name), 0) for name in categories.categories], np.intp)
+    return tuple(strips), of_category[categories.codes]
+
+
+def _pause(pauses: Floats, breaks: int) -> float:
+    """The pause up to which bars are joined, so that no more than ``breaks`` longer ones stay."""
+    if np.count_nonzero(pauses > 0) <= breaks:
+        return 0.0
+    return float(np.partition(pauses, len(pauses) - breaks - 1)[len(pauses) - breaks - 1])
+
+
+def _payloads(values: pd.Series, begins: npt.NDArray[np.intp]) -> list[str]:
+    """Least and greatest payload from each of ``begins`` to the next, in words; empty where none was given."""
+    number = values.to_numpy(np.float64, na_value=np.nan)
+    least, greatest = np.fmin.reduceat(number, begins), np.fmax.reduceat(number, begins)
+    return [
+        "" if np.isnan(low) else payload_value(low) if low == high else f"{payload_value(low)} … {payload_value(high)}"
+        for low, high in zip(least.tolist(), greatest.tolist(), strict=True)
+    ]
