@@ -18,9 +18,9 @@ from pathlib import Path
 import torch
 
 from tltrace_nb import demo, load
+from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.datasets import FOLDER
-from tltrace_nb.simulator.run import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests")]

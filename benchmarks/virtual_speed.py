@@ -14,7 +14,7 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import trace
-from tltrace_nb.simulator.run import compile_virtual
+from tltrace_nb.core.runtime.virtual import compile_virtual
 
 REPEATS = 3
 

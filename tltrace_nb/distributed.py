@@ -295,49 +295,10 @@ def _clock_of(trace: Trace) -> Clock | None:
     head = headers(trace.slots)
     entered = head["entry_ns"][head["state"] == STATE_DONE]
     zero = int(entered.min()) if len(entered) else 0
+    from tltrace_nb.core.runtime.probes import device_offset
+
     offset, error = device_offset()
     return Clock(lambda: time.time_ns() + offset, zero, error)
-
-
-def device_offset(rounds: int = 20) -> tuple[int, float]:
-    """The global timer of the current CUDA device less the host's clock, in ns, and how far that may be off.
-
-    A kernel that only records is run between two readings of the host's clock: its entry lies between them.
-    """
-    import torch
-
-    from tltrace_nb.core.api import TraceSwitch
-
-    switch = TraceSwitch()
-    kernel = _empty_kernel(switch)
-    best, offset = float("inf"), 0
-    for _ in range(rounds):
-        torch.cuda.synchronize()
-        before = time.time_ns()
-        kernel(torch.zeros(1, dtype=torch.int32, device="cuda"))
-        torch.cuda.synchronize()
-        after = time.time_ns()
-        assert switch.last is not None
-        entry = int(headers(switch.last.slots)["entry_ns"].min())
-        if after - before < best:
-            best, offset = after - before, entry - (before + after) // 2
-    return offset, best / 2
-
-
-def _empty_kernel(switch: Any) -> Any:
-    """A traced kernel of one thread block that does nothing else."""
-    import tilelang.language as T
-
-    def build() -> Any:
-        def clock(out: T.Tensor((1,), "int32")) -> None:  # type: ignore[valid-type]
-            with T.Kernel(1, threads=32):
-                switch.record("now")
-                out[0] = 1
-
-        return T.prim_func(clock)
-
-    with switch.tracing(device="cuda"):
-        return switch.jit(build)()
 
 
 def _file(folder: str | Path, rank: int) -> Path:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.words import clean
 from tltrace_nb.core.runtime.runs import free_base
-from tltrace_nb.core.trace import PAGE_EVENTS
 from tltrace_nb.data.headline import NONE, UNMARKED, count, troubles
+from tltrace_nb.render.limits import PAGE_EVENTS
 
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch

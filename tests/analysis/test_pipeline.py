@@ -16,8 +16,8 @@ from recordings import RECORDED
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
+from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.simulator.run import simulate
 
 
 @dataclass(frozen=True)

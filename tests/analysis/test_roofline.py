@@ -13,8 +13,8 @@ from recordings import RECORDED
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
 from tltrace_nb.base.gpus import preset
+from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.core.trace import Trace, TraceMeta
-from tltrace_nb.simulator.run import simulate
 
 H200 = preset("h200")
 PEAK = 4096 * 132 * GHZ * 1e9

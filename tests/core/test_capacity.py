@@ -13,11 +13,12 @@ from synthetic import Rec, build, instant, table
 from tltrace_nb import trace
 from tltrace_nb.base.errors import CapacityError
 from tltrace_nb.core.compile import lowering, schedule
-from tltrace_nb.core.compile.capacity import Room, Wanted, cut_note, left_out, room, slots_rows
+from tltrace_nb.core.compile.capacity import Room, Wanted, room
 from tltrace_nb.core.compile.options import DEFAULT_BUDGET, DEFAULT_MAX_EVENTS, TraceOptions
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.chosen import CtaRuns, Cut
 from tltrace_nb.data.decode import decode
+from tltrace_nb.data.left_out import cut_note, left_out, slots_rows
 from tltrace_nb.data.slots import slots_bytes
 from tltrace_nb.render.text import loss_text
 

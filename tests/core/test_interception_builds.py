@@ -20,7 +20,8 @@ from tltrace_nb import trace
 from tltrace_nb.base.errors import CapacityError, PlacementError
 from tltrace_nb.core.compile import schedule
 from tltrace_nb.core.runtime import jit
-from tltrace_nb.core.runtime.intercept import Interception, here, plain_builders, untraced
+from tltrace_nb.core.runtime.blocks import untraced
+from tltrace_nb.core.runtime.intercept import Interception, here, plain_builders
 from tltrace_nb.core.runtime.intercepted import Intercepted
 from tltrace_nb.core.runtime.jit import TracedKernel
 

@@ -42,7 +42,7 @@ def simulated(rank: int) -> Trace:
     """A GEMM of the rank's own number of stages, on the virtual GPU."""
     from kernels.gemm import pipelined
 
-    from tltrace_nb.simulator.run import simulate
+    from tltrace_nb.core.runtime.virtual import simulate
 
     a, b = np.zeros((256, 128), np.float16), np.zeros((128, 256), np.float16)
     return simulate(pipelined(rank + 1, k=128), [a, b], functional=False)[1]

@@ -24,9 +24,9 @@ from generated.render import render
 from tltrace_nb.base.errors import MarkerError, PayloadError, PlacementError, TokenError
 from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.virtual import VirtualKernel, compile_virtual
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
-from tltrace_nb.simulator.run import VirtualKernel, compile_virtual
 
 REFUSALS = (PlacementError, PayloadError, MarkerError, TokenError)
 """How the package says that it does not trace a kernel as it is marked."""

@@ -17,8 +17,8 @@ from tltrace_nb import trace
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime.jit import TracedKernel, compile_traced, how_of
 from tltrace_nb.core.runtime.launch import TracedLaunch
+from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.simulator.run import compile_virtual
 
 CHOICES = ("light", "all")
 

@@ -123,7 +123,7 @@ def test_an_over_marked_kernel_is_flagged_and_one_marked_once_is_believed() -> N
 
 
 def test_the_global_timer_is_placed_on_the_hosts_clock() -> None:
-    from tltrace_nb.distributed import device_offset
+    from tltrace_nb.core.runtime.probes import device_offset
 
     first, error = device_offset()
     second, other = device_offset()

@@ -15,8 +15,8 @@ from kernels.tracks import tracks
 from tltrace_nb.core.compile import numbering
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.simulator.run import compile_virtual
 
 SPECIALISED = [pytest.param(None, id="specialised"), pytest.param(NO_SPECIALISATION, id="plain")]
 ON_HOPPER = pytest.mark.skipif(

@@ -18,10 +18,10 @@ from tltrace_nb.core.compile.ir import loads, op_name, walk
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime.jit import Compilation, TracedKernel, compile_traced
 from tltrace_nb.core.runtime.launch import TracedLaunch
+from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.sites import PayloadType
 from tltrace_nb.data.slots import headers, records
-from tltrace_nb.simulator.run import compile_virtual
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import tilelang.language as T
 import torch
 
-from tltrace_nb.simulator.run import simulate
+from tltrace_nb.core.runtime.virtual import simulate
 
 
 @dataclass(frozen=True)

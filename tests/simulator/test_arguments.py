@@ -11,7 +11,7 @@ import torch
 from kernels import BY_NAME
 
 from tltrace_nb import trace
-from tltrace_nb.simulator.run import compile_virtual, simulate
+from tltrace_nb.core.runtime.virtual import compile_virtual, simulate
 
 
 def _add(dtype: str = "float32") -> Any:

@@ -16,8 +16,8 @@ from tltrace_nb import trace
 from tltrace_nb.core.compile import schedule
 from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.simulator.run import simulate
 
 ARCHITECTURE = {"a100": "sm_80", "h200": "sm_90a"}
 GPUS = tuple(ARCHITECTURE)

@@ -9,7 +9,7 @@ import tilelang.language as T
 import torch
 from construct_kernels import CASES, check, normal
 
-from tltrace_nb.simulator.run import simulate
+from tltrace_nb.core.runtime.virtual import simulate
 
 
 @pytest.mark.parametrize(("name", "gpu"), [(name, gpu) for name, case in CASES.items() for gpu in case.gpus])

@@ -13,9 +13,9 @@ from tvm import tirx
 from tltrace_nb.core.compile import numbering
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, ir_transform, post_order_visit
 from tltrace_nb.core.compile.schedule import schedule
+from tltrace_nb.core.runtime.virtual import compile_virtual, simulate
 from tltrace_nb.simulator.decisions import ATTRIBUTES, DONE, INNER_BLOCKS, LAUNCH, LOOPS, NODES, OPERATORS, Only
 from tltrace_nb.simulator.errors import UnsupportedError
-from tltrace_nb.simulator.run import compile_virtual, simulate
 
 REFUSED = {"Let", "PrimExpr", "ProducerLoad", "Reduce", "Stmt"}
 """Kinds of nodes that the virtual GPU does not execute: what TileLang makes no use of, and the abstract ones."""

@@ -16,6 +16,7 @@ from source_lines import line_of
 from tltrace_nb import trace as tl
 from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.virtual import compile_virtual, simulate
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.slots import STATE_OPEN, headers
 from tltrace_nb.simulator.errors import (
@@ -24,7 +25,6 @@ from tltrace_nb.simulator.errors import (
     SimulationError,
     UnsupportedError,
 )
-from tltrace_nb.simulator.run import compile_virtual, simulate
 
 
 def _deadlock():

@@ -8,10 +8,10 @@ from kernels import BY_NAME
 from tvm import tirx
 
 from tltrace_nb.base.gpus import preset
+from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.simulator.costing import UNITS, Pricing
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.fragments import Spread, Traffic, spread_of
-from tltrace_nb.simulator.run import compile_virtual
 
 H200 = preset("h200")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from kernels.grid import SHARED, THREADS, filling
 
+from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.simulator.run import simulate
 
 SMS = 132
 

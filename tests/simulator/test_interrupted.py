@@ -14,8 +14,8 @@ from source_lines import line_of
 
 from tltrace_nb import trace
 from tltrace_nb.core.runtime.jit import VirtualTracedKernel
+from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.simulator.errors import MemoryAccessError, SimulationError, StepLimitError
-from tltrace_nb.simulator.run import compile_virtual
 
 
 def _tiles() -> Any:

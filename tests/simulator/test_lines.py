@@ -6,8 +6,8 @@ import torch
 from source_lines import line_of
 
 from tltrace_nb import trace
+from tltrace_nb.core.runtime.virtual import compile_virtual, simulate
 from tltrace_nb.simulator.errors import DeadlockError, MemoryAccessError, SimulationError, UnsupportedError
-from tltrace_nb.simulator.run import compile_virtual, simulate
 
 F32 = "float32"
 

@@ -15,12 +15,12 @@ from tvm import tirx
 
 from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.compile.ir import op_name, sequence, walk
+from tltrace_nb.core.runtime.virtual import VirtualKernel, compile_virtual, simulate
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.liveness import needed_data
 from tltrace_nb.simulator.predicates import as_branches
 from tltrace_nb.simulator.program import Program, compile_launch
-from tltrace_nb.simulator.run import VirtualKernel, compile_virtual, simulate
 from tltrace_nb.simulator.source_lines import Lines
 
 ONE, TRUE = tirx.IntImm("int32", 1), tirx.IntImm("bool", 1)

@@ -6,7 +6,7 @@ import pytest
 import tilelang.language as T
 import torch
 
-from tltrace_nb.simulator.run import simulate
+from tltrace_nb.core.runtime.virtual import simulate
 
 
 def test_a_value_is_printed_by_every_thread_that_comes_there(capsys: pytest.CaptureFixture[str]) -> None:

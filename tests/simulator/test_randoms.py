@@ -7,8 +7,8 @@ import pytest
 import tilelang.language as T
 import torch
 
+from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.simulator.randoms import Random, philox
-from tltrace_nb.simulator.run import simulate
 
 KNOWN = [
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),

@@ -12,9 +12,9 @@ from kernels.rasterised import NO_SPECIALISATION, gemm
 
 from tltrace_nb import trace
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.errors import DeadlockError, UnsupportedError
-from tltrace_nb.simulator.run import simulate
 
 DEVICES = [
     pytest.param("a100", None, id="sm_80"),

@@ -12,10 +12,10 @@ import torch
 from kernels import BY_NAME, REFERENCES, panels
 from kernels.replay import Mark, Placed, placed, replay
 
+from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.sites import COLUMN, ROW
 from tltrace_nb.data.slots import STATE_DONE, headers, records
-from tltrace_nb.simulator.run import compile_virtual
 
 GPU_OF = {"sm_80": "a100", "sm_90a": "h200"}
 UNSUPPORTED: dict[str, str] = {}

@@ -12,7 +12,7 @@ from kernels import BY_NAME, elementwise, gemm
 from tltrace_nb import trace
 from tltrace_nb.base.gpus import PRESETS
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.simulator.run import compile_virtual, simulate
+from tltrace_nb.core.runtime.virtual import compile_virtual, simulate
 
 
 @pytest.mark.parametrize("gpu", PRESETS)

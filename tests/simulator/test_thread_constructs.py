@@ -7,8 +7,8 @@ import tilelang.language as T
 from construct_kernels import check
 from thread_kernels import CASES
 
+from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.simulator.errors import UnsupportedError
-from tltrace_nb.simulator.run import compile_virtual
 
 
 @pytest.mark.parametrize(("name", "gpu"), [(name, gpu) for name, case in CASES.items() for gpu in case.gpus])

@@ -10,8 +10,8 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import trace
+from tltrace_nb.core.runtime.virtual import compile_virtual, simulate
 from tltrace_nb.simulator.errors import MemoryAccessError, UnwrittenError
-from tltrace_nb.simulator.run import compile_virtual, simulate
 
 
 def rows_past_the_end(step: int = 0) -> Any:

@@ -11,7 +11,7 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import trace as tl
-from tltrace_nb.simulator.run import simulate
+from tltrace_nb.core.runtime.virtual import simulate
 
 ROW, ROWS = 256, 8
 

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from fake_trace import instant, make_trace, pipeline, span
 
-from tltrace_nb.base.words import clean
+from tltrace_nb.base.words import clean, markup
 from tltrace_nb.data.headline import by_name
 from tltrace_nb.render.lanes import rows_of
-from tltrace_nb.render.text import hover_lines, loss_text, markup, numbers, payload_text
+from tltrace_nb.render.text import hover_lines, loss_text, numbers, payload_text
 
 
 @pytest.mark.parametrize(

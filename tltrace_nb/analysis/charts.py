@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.base.palette import WARNING, border, name_colors
-from tltrace_nb.base.words import clean
-from tltrace_nb.render.text import markup
+from tltrace_nb.base.words import clean, markup
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

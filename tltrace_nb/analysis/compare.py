@@ -32,7 +32,7 @@ from tltrace_nb.analysis.table import Table, table
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 By = Literal["name", "payload", "track"]
 
@@ -44,7 +44,9 @@ NAMED = 3
 """Names in a verdict."""
 
 
-def compare(a: Trace | Sequence[Trace], b: Trace | Sequence[Trace], *, by: By = "name", least: float = 0.02) -> Table:
+def compare(
+    a: TraceData | Sequence[TraceData], b: TraceData | Sequence[TraceData], *, by: By = "name", least: float = 0.02
+) -> Table:
     """What is faster or slower in ``b`` than in ``a``, by name, by name and payload, or by name, thread and lane.
 
     ``a`` and ``b`` are traces, or lists of traces of repeated runs (``trace.run(..., repeat=5)``), two of each at
@@ -147,7 +149,7 @@ def _over_ctas(rows: Rows, matched: Matched, first_b: int) -> tuple[Array, Ints]
     return np.sqrt(variance), freedom
 
 
-def _notes(runs_a: Sequence[Trace], runs_b: Sequence[Trace]) -> list[str]:
+def _notes(runs_a: Sequence[TraceData], runs_b: Sequence[TraceData]) -> list[str]:
     notes = [note for trace in (*runs_a, *runs_b) for note in caveats(trace)]
     kernels = [sorted({trace.table.kernel for trace in runs}) for runs in (runs_a, runs_b)]
     if kernels[0] != kernels[1]:
@@ -194,7 +196,7 @@ def _label(row: Any) -> str:
     return label
 
 
-def _spans(runs_a: Sequence[Trace], runs_b: Sequence[Trace], explained: bool) -> str:
+def _spans(runs_a: Sequence[TraceData], runs_b: Sequence[TraceData], explained: bool) -> str:
     """How long the launches took, in ns where the clocks are known, else the longest CTA's cycles.
 
     Where that changed by ``OUTSIDE`` and no range did (``explained``), it says where to look.

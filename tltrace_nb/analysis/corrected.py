@@ -15,9 +15,7 @@ it (``docs/accuracy.md``) stays in.
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,9 +26,9 @@ from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.ranges import ranges_of, renamed
 from tltrace_nb.analysis.spans import Array, Axis, Ints, groups
 from tltrace_nb.analysis.table import Table, table
-from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.decode import Frames
 from tltrace_nb.data.headline import count
+from tltrace_nb.data.trace_data import TraceData
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,39 +38,16 @@ BELIEVED = 0.05
 """Share of the CTAs' time in records up to which a trace is called undisturbed."""
 
 
-class CorrectedTrace(Trace):
-    """A trace whose frames are without the cost of its records; ``meta.note`` says so. It is computed, not recorded:
-    ``slots`` are those of the trace that it was made of, and ``save`` refuses."""
+def corrected(trace: TraceData, cost: float | None = None) -> tuple[Frames, float]:
+    """The frames without the cost of the trace's records, ``cost`` cycles each (default: the GPU model's), and that.
 
-    def __init__(self, recorded: Trace, cost: float) -> None:
-        said = f"the cost of its markers, {cost:g} cycles a record, is taken out of these times"
-        note = f"{recorded.meta.note}; {said}" if recorded.meta.note else said
-        super().__init__(recorded.slots, recorded.table, replace(recorded.meta, note=note))
-        self._recorded = recorded
-        self._cost = cost
-
-    @cached_property
-    def _frames(self) -> Frames:
-        return _corrected(self._recorded, self._cost)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Refuse: a file holds what was recorded."""
-        raise ValueError(
-            f"{path}: a corrected trace is computed, save the one that it was made of and correct that again"
-        )
-
-
-def corrected(trace: Trace, cost: float | None = None) -> CorrectedTrace:
-    """The trace without the cost of its records, ``cost`` cycles each (default: that of the GPU's model).
-
-    Raises ``ValueError`` where no cost is known or it is negative, and for a trace that is corrected already.
+    Raises ``ValueError`` where no cost is known or it is negative.
     """
-    if isinstance(trace, CorrectedTrace):
-        raise ValueError("this trace is corrected already: correct the one that it was made of")
-    return CorrectedTrace(trace, _known(trace, cost))
+    cost = _known(trace, cost)
+    return _corrected(trace, cost), cost
 
 
-def overhead(trace: Trace, cost: float | None = None) -> Table:
+def overhead(trace: TraceData, cost: float | None = None) -> Table:
     """Per name the records inside its ranges and what they cost, ``cost`` cycles each (default: the GPU model's).
 
     See ``columns.OVERHEAD``; ``result.attrs["verdict"]`` says in a line whether the trace is to be believed. Raises
@@ -101,7 +76,7 @@ def overhead(trace: Trace, cost: float | None = None) -> Table:
     return result
 
 
-def _known(trace: Trace, cost: float | None) -> float:
+def _known(trace: TraceData, cost: float | None) -> float:
     """The cost of a record, checked."""
     if cost is None:
         model = gpu_of(trace.meta)
@@ -161,7 +136,7 @@ class _Records:
         return total[np.searchsorted(self.time, self.axis.at(thread, time), side="left")]
 
 
-def _corrected(trace: Trace, cost: float) -> Frames:
+def _corrected(trace: TraceData, cost: float) -> Frames:
     """The frames, each thread's times earlier by what its records before took."""
     events, ctas = trace.events, trace.ctas
     if events.empty:
@@ -197,7 +172,7 @@ def _largest(key: Array, value: Array) -> tuple[list[int], list[float]]:
     return key[order][last].tolist(), value[order][last].tolist()
 
 
-def _verdict(trace: Trace, records: _Records) -> str:
+def _verdict(trace: TraceData, records: _Records) -> str:
     """How much of the CTAs' time the busiest thread of each spent recording, and what follows."""
     events, ctas = trace.events, trace.ctas
     if events.empty or not int(ctas["duration"].sum()):

@@ -36,7 +36,7 @@ from tltrace_nb.data.cells import category, masked
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 VIA = ("entry", "thread", "dag", "barrier")
 _ENTRY, _THREAD, _DAG, _BARRIER = range(4)
@@ -52,7 +52,7 @@ class _Edges:
     via: Ints
 
 
-def critical_path(trace: Trace, *, barriers: str | Iterable[str] = ()) -> Table:
+def critical_path(trace: TraceData, *, barriers: str | Iterable[str] = ()) -> Table:
     """The chain that bounds each CTA, and the slack of every range; see ``columns.CRITICAL_PATH`` and the module.
 
     ``barriers``: names (or patterns with ``*``) of ranges around CTA-wide barriers: the i-th on each thread ends when

@@ -16,7 +16,8 @@ from tltrace_nb.data import headline as summary
 from tltrace_nb.data.chosen import CtaRuns
 
 if TYPE_CHECKING:
-    from tltrace_nb.core.trace import Trace, TraceMeta
+    from tltrace_nb.data.trace_data import TraceData
+    from tltrace_nb.data.tracefile import TraceMeta
 
 _TAKEN = (("how many registers", "registers="), ("how much shared memory", "shared="))
 
@@ -53,7 +54,7 @@ def gpu_of(meta: TraceMeta, gpu: str | Gpu | None = None) -> Gpu | None:
 
 
 def launches(
-    trace: Trace, gpu: Gpu | None, registers: int | None = None, shared: int | None = None
+    trace: TraceData, gpu: Gpu | None, registers: int | None = None, shared: int | None = None
 ) -> tuple[list[LaunchFacts], list[str]]:
     """The launches of a trace, and what is not known of them.
 
@@ -88,7 +89,7 @@ def launches(
     return facts, notes
 
 
-def caveats(trace: Trace) -> list[str]:
+def caveats(trace: TraceData) -> list[str]:
     """What the trace itself lacks, in words: records lost, ranges cut off, CTAs not traced."""
     notes = list(summary.losses(trace.losses))
     if cut := int(trace.events["truncated"].sum()):

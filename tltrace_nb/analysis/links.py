@@ -16,7 +16,7 @@ from tltrace_nb.analysis.ranges import Ranges
 from tltrace_nb.analysis.spans import Axis, Ints
 
 if TYPE_CHECKING:
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Links:
     notes: list[str]
 
 
-def links(trace: Trace, found: Ranges) -> Links:
+def links(trace: TraceData, found: Ranges) -> Links:
     """The arrows among the ranges in ``found`` that can be dependencies."""
     flows = trace.flows
     if not trace.table.flows:

@@ -17,7 +17,7 @@ from tltrace_nb.analysis.spans import Array, Ints, groups, ordinal
 from tltrace_nb.data.cells import masked
 
 if TYPE_CHECKING:
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 BY: dict[str, tuple[str, ...]] = {"name": (), "payload": ("payload",), "track": ("thread", "lane")}
 """What a row of a comparison is about, besides a name."""
@@ -36,7 +36,7 @@ class Rows:
     keys: pd.DataFrame
 
 
-def gather(runs: Sequence[Trace], by: str) -> Rows:
+def gather(runs: Sequence[TraceData], by: str) -> Rows:
     """The ranges that ended, of all runs, with joint numbers for their names, lanes, payloads and tracks."""
     parts = []
     for number, trace in enumerate(runs):

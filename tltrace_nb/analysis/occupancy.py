@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from tltrace_nb.base.gpus import Gpu
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 FAR_NS = 3600e9
 """No launch takes an hour."""
 
 
 def occupancy(
-    trace: Trace, *, registers: int | None = None, shared: int | None = None, gpu: str | Gpu | None = None
+    trace: TraceData, *, registers: int | None = None, shared: int | None = None, gpu: str | Gpu | None = None
 ) -> Table:
     """Resident CTAs and warps per SM over time, and what the SM could have held; see ``columns.OCCUPANCY``.
 
@@ -47,7 +47,7 @@ def occupancy(
     return table("occupancy", columns.OCCUPANCY, whole, notes)
 
 
-def placed(trace: Trace) -> tuple[pd.DataFrame, list[str]]:
+def placed(trace: TraceData) -> tuple[pd.DataFrame, list[str]]:
     """The CTAs whose SM and time are known, and what is said of the others."""
     ctas = trace.ctas
     timed = ctas["start_ns"].notna() & ctas["end_ns"].notna() & ctas["clock_ghz"].notna()

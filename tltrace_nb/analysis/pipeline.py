@@ -30,7 +30,7 @@ from tltrace_nb.data.cells import masked
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class _Pair:
 
 
 def pipeline(
-    trace: Trace,
+    trace: TraceData,
     producer: str | None = None,
     consumer: str | None = None,
     *,
@@ -84,7 +84,7 @@ def pipeline(
 
 
 def _pairs(
-    trace: Trace, found: Ranges, producer: str | None, consumer: str | None
+    trace: TraceData, found: Ranges, producer: str | None, consumer: str | None
 ) -> tuple[list[tuple[int, int]], list[str]]:
     """The names that make up the pipelines, as codes, and how they were found."""
     events = trace.events
@@ -115,7 +115,7 @@ def _pairs(
     ]
 
 
-def _passing(trace: Trace) -> tuple[float, list[str]]:
+def _passing(trace: TraceData) -> tuple[float, list[str]]:
     model = gpu_of(trace.meta)
     if model is None:
         return 0.0, [

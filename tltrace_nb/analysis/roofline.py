@@ -25,7 +25,7 @@ from tltrace_nb.base.gpus import PRESETS, Gpu, TensorRates
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 Work = float | Mapping[str, float]
 """Of the whole launch, or per range of a name."""
@@ -37,7 +37,7 @@ LAUNCH = "(launch)"
 
 
 def roofline(
-    trace: Trace,
+    trace: TraceData,
     *,
     flop: Work | None = None,
     bytes: Work | None = None,
@@ -101,7 +101,7 @@ def _names(*works: Work | None) -> list[str]:
     return list(dict.fromkeys(name for work in works if isinstance(work, Mapping) for name in work))
 
 
-def _each(found: Ranges, trace: Trace, work: Work | None, name: str) -> float:
+def _each(found: Ranges, trace: TraceData, work: Work | None, name: str) -> float:
     """What all ranges of ``name`` do; NaN where it is not told."""
     if not isinstance(work, Mapping) or name not in work:
         return np.nan
@@ -120,7 +120,7 @@ def _positive(work: float) -> float:
     return float(work)
 
 
-def _busy(trace: Trace, found: Ranges, name: str, sms: int) -> float:
+def _busy(trace: TraceData, found: Ranges, name: str, sms: int) -> float:
     """The ns in which ranges of ``name`` were open on an SM, as if they were on all SMs at once."""
     mine = np.isin(found.name, numbered(trace.events, [name], "name"))
     row = found.row[mine]

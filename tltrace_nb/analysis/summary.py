@@ -20,10 +20,10 @@ from tltrace_nb.data.headline import by_name
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 
-def summary(trace: Trace) -> Table:
+def summary(trace: TraceData) -> Table:
     """Per name count, durations, share of the CTAs' time, overlap and payloads; see ``columns.SUMMARY``."""
     events = trace.events
     names = by_name(events)
@@ -35,7 +35,7 @@ def summary(trace: Trace) -> Table:
     return table("summary", columns.SUMMARY, names.astype(types), _notes(trace, found))
 
 
-def _notes(trace: Trace, found: Ranges) -> list[str]:
+def _notes(trace: TraceData, found: Ranges) -> list[str]:
     notes = caveats(trace)
     if len(found) and found.tracks == len(np.unique(found.cta)):
         notes.append("every CTA recorded on one track: there is nothing that its ranges could overlap with")

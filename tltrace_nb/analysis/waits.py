@@ -31,7 +31,7 @@ from tltrace_nb.analysis.table import Table, table
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 _BY = ["name", "barrier", "producer", "role"]
 
@@ -48,7 +48,7 @@ class _Waits:
     unexplained: Ints
 
 
-def waits(trace: Trace, names: str | Iterable[str] = (), *, each: bool = False) -> Table:
+def waits(trace: TraceData, names: str | Iterable[str] = (), *, each: bool = False) -> Table:
     """Blocked time by what waited, barrier and producer; see ``columns.WAITS``, and the module for what counts.
 
     ``names``: the ranges that are waits, patterns with ``*`` allowed; none: the arrows tell. ``each``: one row per

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from tltrace_nb.base.gpus import Gpu
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 By = Literal["wave", "sm", "launch"]
 _SCHEMAS = {"wave": columns.WAVES, "sm": columns.WAVES_BY_SM, "launch": columns.WAVES_BY_LAUNCH}
@@ -39,7 +39,7 @@ their ends are not known better."""
 
 
 def waves(
-    trace: Trace,
+    trace: TraceData,
     by: By = "wave",
     *,
     registers: int | None = None,
@@ -78,7 +78,7 @@ def waves(
     return table("waves", _SCHEMAS[by], whole, notes, by=by)
 
 
-def of_ctas(trace: Trace) -> pd.DataFrame:
+def of_ctas(trace: TraceData) -> pd.DataFrame:
     """Per CTA whose SM and time are known: its row of ``Trace.ctas``, with ``place`` (on its SM) and ``wave``."""
     ctas, _ = placed(trace)
     facts, _ = launches(trace, gpu_of(trace.meta))

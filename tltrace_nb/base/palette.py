@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
 """Eight colours that people with any common colour blindness tell apart."""
 
+OTHER = "#8a8f96"
+"""The strip that several names share."""
 WARNING = "#d9480f"
 """Text that must not be overlooked (losses); readable on white and on near-black."""
 

@@ -5,6 +5,7 @@ In: any string. Out: a short one without surprises.
 
 from __future__ import annotations
 
+import html
 import re
 
 CELL = "cell"
@@ -28,3 +29,8 @@ def clean(text: str, chars: int = NAME_CHARS) -> str:
     if len(head) > chars or len(text) > 4 * chars:
         head = head[: chars - 1] + "…"
     return head or "(unnamed)"
+
+
+def markup(text: str) -> str:
+    """``text`` escaped for Plotly, which reads a little HTML, and TeX between dollar signs."""
+    return html.escape(text, quote=False).replace("$", "&#36;")

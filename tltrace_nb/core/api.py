@@ -397,13 +397,13 @@ class TraceSwitch:
         ``step_limit``: turns of ``while`` loops that a thread may take. ``uninitialised``: what reading memory is that
         nobody has written: a "note" where nothing depends on it, else an error; or always "error" or "zero". A long
         run shows its progress and may be interrupted; whatever goes wrong while it runs, what was recorded until then
-        is in ``last``. Errors as ``simulator.run.simulate``.
+        is in ``last``. Errors as ``core.runtime.virtual.simulate``.
 
         >>> c = trace.simulate(matmul, a, b, gpu="classroom")
         """
+        from tltrace_nb.core.runtime.virtual import compile_virtual
         from tltrace_nb.simulator.engine import STEP_LIMIT
         from tltrace_nb.simulator.progress import progress_bar
-        from tltrace_nb.simulator.run import compile_virtual
 
         func = getattr(kernel, "source", None) or getattr(kernel, "prim_func", None) or kernel
         options = self.options.with_auto(auto)

@@ -1,23 +1,19 @@
-"""One captured launch: its slots, what is needed to read them, and everything a reader asks of them.
+"""A trace as its reader has it: the frames of one launch, and what shows, analyses and exports them.
 
-In: slots (wherever they lie), the :class:`SiteTable` and a :class:`TraceMeta`. Out: :class:`Trace`. The raw slots are
-the truth and are copied to the host, and decoded, when first looked at.
+In: what :class:`~tltrace_nb.data.trace_data.TraceData` takes, or a ``.tltrace`` file. Out: :class:`Trace`, which adds
+one method for each view, analysis and file format; each calls the function of that name in its own package.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from tltrace_nb.base.errors import TraceError
-from tltrace_nb.data.rows import Instant, Slice, rows
-from tltrace_nb.data.sites import SiteTable, rows_at
-from tltrace_nb.data.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
+from tltrace_nb.data.trace_data import TraceData
+from tltrace_nb.data.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace
+from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,27 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
 
-PAGE_EVENTS = 500_000
-"""Default of the most events in a page: it is some 1 MB, and shows its first picture within half a second."""
-LIMIT = 2000
-"""Default of the most events that a figure draws one by one: about 5 s to the first paint."""
 
-
-VIEWS = "_timelines"
-"""Attribute in which its views keep what they share; a copy of a trace has views of its own."""
-
-
-class DeviceArray(Protocol):
-    """A tensor of any device, as torch has it."""
-
-    def cpu(self) -> Any:
-        """The same tensor on the host."""
-
-
-Slots = npt.NDArray[np.int64] | DeviceArray
-
-
-class Trace:
+class Trace(TraceData):
     """The events of one launch.
 
     ``slots`` is ``int64[num_cta, num_writers, words]``: a NumPy array, a tensor of any device, or a function that
@@ -70,124 +47,6 @@ class Trace:
         trace.events.query("name == 'mma'").duration.describe()
         trace.show()
     """
-
-    def __init__(self, slots: Slots | Callable[[], Slots], table: SiteTable, meta: TraceMeta | None = None) -> None:
-        self._source: Slots | Callable[[], Slots] | None = slots
-        self.table = table
-        self.meta = (
-            TraceMeta(table.kernel, source=table.source, source_hash=table.source_hash) if meta is None else meta
-        )
-
-    @cached_property
-    def slots(self) -> npt.NDArray[np.int64]:
-        """The raw record, on the host."""
-        source: Any = self._source
-        if callable(source):
-            source = source()
-        if not getattr(source, "live", False):
-            self._source = None  # a device buffer is not kept once it has been copied, unless it fills again
-        if hasattr(source, "cpu"):
-            source = source.cpu().numpy()
-        return np.asarray(source)
-
-    def refresh(self) -> Trace:
-        """Read the slots of a CUDA graph anew: the events of its last replay. Returns the trace.
-
-        Frames and figures made before stay as they were; ``copy.copy(trace)`` keeps a replay's events. Raises
-        ``TraceError`` for the trace of one launch, which never changes.
-
-        >>> graph.replay()
-        >>> trace.refresh().events
-        """
-        if not getattr(self._source, "live", False):
-            raise TraceError(
-                f"kernel {self.table.kernel}: this is the trace of one launch, which does not change; only the trace "
-                "of a launch that a CUDA graph captured has later replays to read"
-            )
-        for read in ("slots", "_frames", "rows"):
-            vars(self).pop(read, None)
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles hold: the raw record on the host, and the frames where they have been made."""
-        _ = self.slots
-        return {name: value for name, value in vars(self).items() if name != VIEWS} | {"_source": None}
-
-    @property
-    def device_bytes(self) -> int:
-        """Bytes of device memory that the trace holds until it is first looked at."""
-        return int(self._source.nbytes) if getattr(self._source, "is_cuda", False) else 0  # type: ignore[union-attr]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the slots, wherever they lie; 0 for those that a function fetches, while it has not."""
-        slots: Any = self.__dict__.get("slots", self._source)
-        return int(getattr(slots, "nbytes", 0))
-
-    @property
-    def whole(self) -> bool:
-        """Whether every CTA was to record: neither did the author choose some, nor had some no room."""
-        if self.table.ctas is None:
-            return True
-        grids = self.meta.grids
-        return grids is not None and rows_at(self.table, grids) == sum(x * y * z for x, y, z in grids)
-
-    @cached_property
-    def _frames(self) -> Frames:
-        from tltrace_nb.data.decode import decode
-
-        return decode(self.slots, self.table, self.meta.grids, self.meta.clock_ghz)
-
-    @property
-    def events(self) -> pd.DataFrame:
-        """One row per range or instant, sorted by track (cta, thread, lane) then start; see ``columns.EVENTS``."""
-        return self._frames.events
-
-    @property
-    def ctas(self) -> pd.DataFrame:
-        """One row per CTA that ran: where, when, and its measured clock; see ``columns.CTAS``."""
-        return self._frames.ctas
-
-    @property
-    def flows(self) -> pd.DataFrame:
-        """One row per arrow between ranges, as row numbers of ``events``; see ``columns.FLOWS``."""
-        return self._frames.flows
-
-    @property
-    def sites(self) -> pd.DataFrame:
-        """One row per marker of the kernel, with how often it recorded; see ``columns.SITES``."""
-        return self._frames.sites
-
-    @property
-    def losses(self) -> pd.DataFrame:
-        """One row per writer with something lost or wrong, or which never recorded; see ``columns.LOSSES``."""
-        return self._frames.losses
-
-    @cached_property
-    def rows(self) -> list[Slice | Instant]:
-        """The events as a list of the rows that iterating the trace yields."""
-        return list(rows(self.events))
-
-    def __iter__(self) -> Iterator[Slice | Instant]:
-        return iter(self.rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Slice | Instant: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Slice | Instant]: ...
-    def __getitem__(self, index: int | slice) -> Slice | Instant | list[Slice | Instant]:
-        return self.rows[index]
-
-    def __len__(self) -> int:
-        return len(self._frames.origin)
-
-    def __bool__(self) -> bool:
-        """Always true: a trace without events is still a trace."""
-        return True
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a ``.tltrace`` file, which ``load`` reads."""
-        write_trace(path, self.slots, self.table, self.meta)
 
     def figure(
         self,
@@ -472,11 +331,12 @@ class Trace:
     def corrected(self, cost: float | None = None) -> Trace:
         """This trace with ``cost`` cycles taken out for every record, as its ``meta.note`` then says.
 
-        By default the cost is that of the GPU's model. As ``analysis.corrected.corrected``, errors included.
+        By default the cost is that of the GPU's model. Raises ``ValueError`` where no cost is known or it is negative,
+        and for a trace that is corrected already.
         """
         from tltrace_nb.analysis.corrected import corrected
 
-        return corrected(self, cost)
+        return CorrectedTrace(self, *corrected(self, cost))
 
     def beside(self, other: Trace, **options: Any) -> Pair:
         """Two linked timelines over each other on one time axis, this one above, to be shown under the cell.
@@ -493,14 +353,35 @@ class Trace:
         return Pair(self, other, options)
 
     def __repr__(self) -> str:
-        from tltrace_nb.data import headline as summary
+        from tltrace_nb.data import headline
 
-        return summary.text(self)
+        return headline.text(self)
 
     def _repr_html_(self) -> str:
-        from tltrace_nb.data import headline as summary
+        from tltrace_nb.data import headline
 
-        return summary.html(self)
+        return headline.html(self)
+
+
+class CorrectedTrace(Trace):
+    """A trace whose frames are without the cost of its records; ``meta.note`` says so. It is computed, not recorded:
+    ``slots`` are those of the trace that it was made of, and ``save`` refuses."""
+
+    def __init__(self, recorded: TraceData, frames: Frames, cost: float) -> None:
+        said = f"the cost of its markers, {cost:g} cycles a record, is taken out of these times"
+        note = f"{recorded.meta.note}; {said}" if recorded.meta.note else said
+        super().__init__(recorded.slots, recorded.table, replace(recorded.meta, note=note))
+        self._frames = frames
+
+    def corrected(self, cost: float | None = None) -> Trace:  # noqa: ARG002 (as that of a trace)
+        """Refuse: what is taken out twice is too much."""
+        raise ValueError("this trace is corrected already: correct the one that it was made of")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Refuse: a file holds what was recorded."""
+        raise ValueError(
+            f"{path}: a corrected trace is computed, save the one that it was made of and correct that again"
+        )
 
 
 def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT) -> Trace:

@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from tltrace_nb.base.words import in_cells
-from tltrace_nb.core.compile.capacity import LEFT_OUT, left_out
 from tltrace_nb.data import columns
 from tltrace_nb.data.cells import category, coded, compact, frame, masked, payload, same_types, spread
 from tltrace_nb.data.clock import Clocks, align
+from tltrace_nb.data.left_out import LEFT_OUT, left_out
 from tltrace_nb.data.pairing import BEGIN, END, nest, pair_ends
 from tltrace_nb.data.reading import Blocks, Grids, Records, Writers, place_blocks, read_records, read_writers
 from tltrace_nb.data.sites import EventKind, PayloadType, SiteTable

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tltrace_nb.base.words import clean
-from tltrace_nb.core.compile.capacity import LEFT_OUT
+from tltrace_nb.data.left_out import LEFT_OUT
 
 if TYPE_CHECKING:
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 TOP_NAMES = 5
 TABLE_NAMES = 30
@@ -27,7 +27,7 @@ UNMARKED = (
 """Said instead of names where nothing could record."""
 
 
-def text(trace: Trace) -> str:
+def text(trace: TraceData) -> str:
     """Kernel, device, counts, duration, the commonest names, and what is missing."""
     counts = trace.events["name"].value_counts()
     counts = counts[counts > 0]
@@ -37,7 +37,7 @@ def text(trace: Trace) -> str:
     return "\n  ".join([headline(trace), *([told] if told else []), *troubles(trace)])
 
 
-def headline(trace: Trace) -> str:
+def headline(trace: TraceData) -> str:
     """Kernel, device, counts and duration in one line."""
     ctas, meta = trace.ctas, trace.meta
     where = f"{meta.device} ({clean(meta.gpu, 80)})" if meta.gpu else meta.device
@@ -85,7 +85,7 @@ def losses(frame: pd.DataFrame) -> list[str]:
     return phrases + [f"{count(int(each.sum()), noun)}{rest}" for each, noun, rest in counted if each.sum()]
 
 
-def troubles(trace: Trace) -> list[str]:
+def troubles(trace: TraceData) -> list[str]:
     """One line per kind of loss; none where all is well."""
     sites = trace.sites
     lines = losses(trace.losses)
@@ -131,7 +131,7 @@ def number(value: float, digits: int = 0) -> str:
     return NONE if pd.isna(value) else f"{value:,.{digits}f}"
 
 
-def html(trace: Trace) -> str:
+def html(trace: TraceData) -> str:
     """The same, with a table of names; everything that comes from a kernel is escaped."""
     told = troubles(trace) if trace.table.sites else [UNMARKED, *troubles(trace)]
     lines = "".join(f"<br><em>{escape(line)}</em>" for line in told)

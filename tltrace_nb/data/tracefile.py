@@ -54,6 +54,15 @@ class TraceFileError(TraceError, ValueError):
     """A file is not a trace that this library reads; the message names it, what is wrong, and what to do."""
 
 
+BELIEVED = 1.05
+"""Slowdown up to which a trace is called undisturbed."""
+
+
+def believable(slowdown: float, noise: float) -> bool:
+    """Whether a slowdown is at most ``BELIEVED``, or within twice the noise."""
+    return slowdown <= max(BELIEVED, 1 + 2 * abs(noise - 1))
+
+
 @dataclass(frozen=True, slots=True)
 class TraceMeta:
     """Where a trace comes from. ``captured`` is an ISO time, ``grids`` the launches' actual extents (x, y, z).

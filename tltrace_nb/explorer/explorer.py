@@ -23,7 +23,7 @@ from tltrace_nb.explorer.panel import Panel
 from tltrace_nb.explorer.strip import Strip
 from tltrace_nb.explorer.subjects import Inputs, Kernels, Subject, gpus, subject
 from tltrace_nb.explorer.worker import Check, Failed, Worker
-from tltrace_nb.widget.display import notebook_shell, still
+from tltrace_nb.widget.notebook import notebook_shell, still
 from tltrace_nb.widget.shown import note
 from tltrace_nb.widget.timeline import Timeline
 

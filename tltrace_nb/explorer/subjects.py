@@ -63,7 +63,7 @@ class Kernels:
         check()
         if gpu == CUDA:
             return self._on_card(func, how, inputs, check)
-        from tltrace_nb.simulator.run import compile_virtual
+        from tltrace_nb.core.runtime.virtual import compile_virtual
 
         kernel = compile_virtual(func, gpu, self.options, functional=False, pass_configs=how.pass_configs)
         check()

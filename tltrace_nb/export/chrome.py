@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 SUFFIX = ".json"
 
@@ -30,7 +30,7 @@ _WAYS = ((Phase.END, Phase.BEGIN), (Phase.BEGIN, Phase.BEGIN), (Phase.BEGIN, Pha
 """Where an arrow may leave and arrive: from end to begin, unless the destination begins too early."""
 
 
-def write_chrome(trace: Trace, path: str | os.PathLike[str]) -> Path:
+def write_chrome(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     """Write ``trace`` to ``path``, packed with gzip where it ends in ``.gz``, and return the path.
 
     Times are µs with three decimals from the first CTA's entry, or cycles / 1000 where no clock was measured; the file
@@ -47,7 +47,7 @@ def write_chrome(trace: Trace, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def _lines(trace: Trace, plan: Timeline) -> Iterator[str]:
+def _lines(trace: TraceData, plan: Timeline) -> Iterator[str]:
     """One JSON object per line: the names of processes and threads, then the events."""
     events = trace.events
     processes = {sm: number for number, sm in enumerate(sorted({track.sm for track in plan.tracks}), 1)}
@@ -99,7 +99,7 @@ def _json(value: Any) -> str:
     return json.dumps(value)
 
 
-def _flows(trace: Trace, plan: Timeline) -> dict[tuple[int, int], list[str]]:
+def _flows(trace: TraceData, plan: Timeline) -> dict[tuple[int, int], list[str]]:
     """The beginnings and ends of arrows, without their place, by (row, phase)."""
     found: dict[tuple[int, int], list[str]] = defaultdict(list)
     pairs = zip(trace.flows["src"].tolist(), trace.flows["dst"].tolist(), arrows(trace, plan, _WAYS), strict=True)

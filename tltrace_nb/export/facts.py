@@ -16,7 +16,7 @@ from tltrace_nb.render.text import badge
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 
 def utf8(text: str) -> str:
@@ -24,7 +24,7 @@ def utf8(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def loss_rows(trace: Trace) -> Iterator[dict[str, Any]]:
+def loss_rows(trace: TraceData) -> Iterator[dict[str, Any]]:
     """The rows of ``losses`` as plain values by column, without those that are missing."""
     for row in trace.losses.astype(object).to_dict("records"):
         yield {
@@ -34,7 +34,7 @@ def loss_rows(trace: Trace) -> Iterator[dict[str, Any]]:
         }
 
 
-def facts(trace: Trace) -> dict[str, str]:
+def facts(trace: TraceData) -> dict[str, str]:
     """Where the trace comes from and how far to trust it, by name; what is not known is left out."""
     meta = trace.meta
     told = {

@@ -20,7 +20,7 @@ from tltrace_nb.export.facts import facts, utf8
 if TYPE_CHECKING:
     import os
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 SUFFIX = ".parquet"
 
@@ -38,7 +38,7 @@ UNITS = {
 }
 
 
-def write_parquet(trace: Trace, path: str | os.PathLike[str], frame: Frame = "events") -> Path:
+def write_parquet(trace: TraceData, path: str | os.PathLike[str], frame: Frame = "events") -> Path:
     """Write one frame of ``trace`` to ``path`` and return the path.
 
     A missing payload and an unknown time are null; a payload that is not a number stays NaN. Row numbers (``parent``,

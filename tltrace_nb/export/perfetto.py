@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 SUFFIX = ".pftrace"
 
@@ -57,7 +57,7 @@ _WAYS = ((Phase.BEGIN, Phase.BEGIN), (Phase.BEGIN, Phase.END))
 """Where a flow may begin and end. It belongs to slices, not to points in time, so the earliest is the surest."""
 
 
-def write_perfetto(trace: Trace, path: str | os.PathLike[str]) -> Path:
+def write_perfetto(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     """Write ``trace`` to ``path``, packed with gzip where it ends in ``.gz``, and return the path.
 
     Times are whole ns from the first CTA's entry, or cycles where no clock was measured; the file says which. Perfetto
@@ -70,7 +70,7 @@ def write_perfetto(trace: Trace, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def _packets(trace: Trace, plan: Timeline) -> Iterator[bytes]:
+def _packets(trace: TraceData, plan: Timeline) -> Iterator[bytes]:
     sequence = integer(_SEQUENCE, 1)
     yield sequence + integer(_FLAGS, _STATE_CLEARED) + message(_INTERNED, _interned(trace))
     ids, descriptors = _tree(trace, plan)
@@ -83,7 +83,7 @@ def _packets(trace: Trace, plan: Timeline) -> Iterator[bytes]:
         yield head + integer(_TIMESTAMP, time) + message(_TRACK_EVENT, body)
 
 
-def _interned(trace: Trace) -> bytes:
+def _interned(trace: TraceData) -> bytes:
     """Names and source lines, each once; an event has the number of its own."""
     parts = [
         message(_EVENT_NAMES, integer(_IID, number) + string(_TEXT, name))
@@ -101,7 +101,7 @@ def _interned(trace: Trace) -> bytes:
     return b"".join(parts)
 
 
-def _tree(trace: Trace, plan: Timeline) -> tuple[list[int], list[bytes]]:
+def _tree(trace: TraceData, plan: Timeline) -> tuple[list[int], list[bytes]]:
     """The id of each track of ``plan``, and the descriptors of all, parents first."""
     worn = badge(trace.meta)
     sign = worn.text if worn and worn.warns else trace.meta.gpu
@@ -140,7 +140,7 @@ def _descriptor(id_: int, parent: int, name: str, rank: int) -> bytes:
     return integer(_UUID, id_) + string(_NAME, name) + integer(_PARENT, parent) + order
 
 
-def _about(trace: Trace, plan: Timeline) -> Iterator[bytes]:
+def _about(trace: TraceData, plan: Timeline) -> Iterator[bytes]:
     """An instant with what is known of the trace, then one for each row of ``losses``."""
     told = facts(trace) | unit_fact(plan)
     yield _about_event(told["trace"], told)
@@ -154,7 +154,7 @@ def _about_event(name: str, values: Mapping[str, Any]) -> bytes:
     return event + b"".join(notes)
 
 
-def _events(trace: Trace, plan: Timeline, ids: list[int]) -> Iterator[tuple[int, bytes]]:
+def _events(trace: TraceData, plan: Timeline, ids: list[int]) -> Iterator[tuple[int, bytes]]:
     """The time and the ``TrackEvent`` of every step."""
     events = trace.events
     values = payloads(trace)
@@ -201,7 +201,7 @@ def _value(value: Any) -> bytes:
     return double(_DOUBLE, value) if isinstance(value, float) else string(_STRING, str(value))
 
 
-def _flows(trace: Trace, plan: Timeline) -> dict[tuple[int, int], bytes]:
+def _flows(trace: TraceData, plan: Timeline) -> dict[tuple[int, int], bytes]:
     """What arrows add to a step, by (row, phase)."""
     added: dict[tuple[int, int], bytes] = defaultdict(bytes)
     pairs = zip(trace.flows["src"].tolist(), trace.flows["dst"].tolist(), arrows(trace, plan, _WAYS), strict=True)

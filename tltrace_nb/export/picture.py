@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.files import writing
-from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.render.lanes import selected
+from tltrace_nb.render.limits import LIMIT
 from tltrace_nb.render.svg import svg
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.render.lanes import Time, TraceLike
+    from tltrace_nb.render.lanes import Time
+    from tltrace_nb.render.readable import TraceLike
 
 SVG_SUFFIX, PNG_SUFFIX = ".svg", ".png"
 

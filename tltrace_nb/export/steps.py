@@ -22,7 +22,7 @@ from tltrace_nb.render.text import HOVER_CHARS, missing, word
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 Ints = npt.NDArray[np.int64]
 
@@ -87,7 +87,7 @@ class Timeline:
         return zip(self.track.tolist(), self.phase.tolist(), self.row.tolist(), time.tolist(), strict=True)
 
 
-def timeline(trace: Trace) -> Timeline:
+def timeline(trace: TraceData) -> Timeline:
     """Lay ``trace`` out in tracks. ``unit`` is ns where the clock of every CTA was measured, else cycles."""
     events = trace.events
     unit, start, end = _times(trace)
@@ -119,7 +119,7 @@ def sm_label(sm: int) -> str:
     return f"SM {sm}" if sm >= 0 else "SM unknown"
 
 
-def _times(trace: Trace) -> tuple[Literal["ns", "cycles"], Ints, Ints]:
+def _times(trace: TraceData) -> tuple[Literal["ns", "cycles"], Ints, Ints]:
     """Each row's start and end.
 
     Both come from cycles by the same formula, that of ``data.decode``, so rounding to whole ns never makes neighbours
@@ -196,7 +196,7 @@ def _nested(
             yield sub, Phase.END, stack.pop()
 
 
-def arrows(trace: Trace, plan: Timeline, ways: Sequence[tuple[Phase, Phase]]) -> list[tuple[Phase, Phase]]:
+def arrows(trace: TraceData, plan: Timeline, ways: Sequence[tuple[Phase, Phase]]) -> list[tuple[Phase, Phase]]:
     """For each row of ``trace.flows``, which step of its source and of its destination an arrow joins.
 
     The first of ``ways`` (source, destination) of which the source's step comes first in the file and in time; where
@@ -211,7 +211,7 @@ def arrows(trace: Trace, plan: Timeline, ways: Sequence[tuple[Phase, Phase]]) ->
     return [next((way for way in ways if when(src, way[0]) < when(dst, way[1])), ways[0]) for src, dst in pairs]
 
 
-def payloads(trace: Trace) -> list[tuple[Any, Any]]:
+def payloads(trace: TraceData) -> list[tuple[Any, Any]]:
     """Each event's payload at begin and end: ``int``, ``float`` or ``bool`` as recorded, ``None`` where none was given.
 
     The frame's column has one type for all; the sites know each. Where sites that look the same in the frame differ in

@@ -18,7 +18,7 @@ from tltrace_nb.data.headline import count
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tltrace_nb.render.lanes import MetaLike, TraceLike
+    from tltrace_nb.render.readable import MetaLike, TraceLike
 
 TEXT = ("name", "lane", "kind", "group", "role", "source")
 WHOLE = ("cta", "thread", "start", "end", "block_x", "block_y", "block_z", "sm")

@@ -7,7 +7,7 @@ A lane is a track (CTA, thread, lane). It has as many rows as its ranges nest or
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.data.chosen import evenly
 from tltrace_nb.data.columns import EVENTS
 from tltrace_nb.render.merging import Merged, Strip, merge
+from tltrace_nb.render.readable import TraceLike
 from tltrace_nb.render.text import numbers, word
 from tltrace_nb.render.views import View, ctas_as_events, idle_sms, lanes_of
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 Time = Literal["auto", "cycles", "ns"]
 TIMES: tuple[Time, ...] = ("auto", "cycles", "ns")
@@ -49,34 +50,6 @@ _OF_LANE = ("rank", "cta", "thread", "lane", "group", "role", "name", "sm")
 """The columns that a lane is named by."""
 _IDENTITY = ["cta", "thread", "start"]
 """Columns by which a row is known again."""
-
-
-class MetaLike(Protocol):
-    """What the views read of ``Trace.meta``."""
-
-    @property
-    def kernel(self) -> str: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def gpu(self) -> str | None: ...
-    @property
-    def slowdown(self) -> tuple[float, float] | None: ...
-
-
-class TraceLike(Protocol):
-    """What the views read of a ``Trace``: frames as the documentation of ``Trace`` describes them."""
-
-    @property
-    def events(self) -> pd.DataFrame: ...
-    @property
-    def ctas(self) -> pd.DataFrame: ...
-    @property
-    def flows(self) -> pd.DataFrame: ...
-    @property
-    def losses(self) -> pd.DataFrame: ...
-    @property
-    def meta(self) -> MetaLike: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +131,7 @@ def layout(
     if view == "sm":
         if time == "cycles":
             raise ValueError("time='cycles': every SM counts its own; view='sm' is in ns")
-        ctas = ctas_as_events(cast("Trace", trace))
+        ctas = ctas_as_events(cast("TraceData", trace))
         time, wanted = "ns", ctas if events is None else ctas[ctas["cta"].isin(wanted["cta"])]
     unit = _unit(wanted, time)
     shown, note = choose(wanted, limit)
@@ -166,7 +139,7 @@ def layout(
     shown, rest = _placed(shown, unit), _placed(rest, unit)
     lanes, y = _stack(shown, view)
     if view == "sm" and events is None and not note:
-        lanes = (*lanes, *_idle(cast("Trace", trace), lanes))
+        lanes = (*lanes, *_idle(cast("TraceData", trace), lanes))
     merged = merge(rest, max(limit // MERGED_SHARE, 1), lanes[-1].bottom + STRIPS_GAP if lanes else 0.0)
     shown = shown.assign(y=y)
     following = shown.sort_values("x", kind="stable").groupby("y")["x"].shift(-1)
@@ -328,7 +301,7 @@ def _stack(events: pd.DataFrame, view: View) -> tuple[tuple[Lane, ...], npt.NDAr
     return tuple(lanes), y
 
 
-def _idle(trace: Trace, lanes: tuple[Lane, ...]) -> list[Lane]:
+def _idle(trace: TraceData, lanes: tuple[Lane, ...]) -> list[Lane]:
     """One empty lane that names all idle SMs."""
     idle = idle_sms(trace)
     top = lanes[-1].bottom + LANE_GAP

@@ -7,6 +7,7 @@ the bar's total and its payload in the bar's bounds.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import pandas as pd
 
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.headline import count
-from tltrace_nb.render.text import payload_value
+from tltrace_nb.render.text import HOVER_CHARS, payload_value
 
 MOST_STRIPS = 12
 """Strips at most; the names with the least cycles share the last one."""
@@ -131,3 +132,15 @@ def _payloads(values: pd.Series, begins: npt.NDArray[np.intp]) -> list[str]:
         "" if np.isnan(low) else payload_value(low) if low == high else f"{payload_value(low)} … {payload_value(high)}"
         for low, high in zip(least.tolist(), greatest.tolist(), strict=True)
     ]
+
+
+def merged_lines(bar: dict[str, Any], strip: Strip, unit: str) -> list[str]:
+    """All that is known of one bar of merged events, a line each; the first line is the name."""
+    lines = [
+        clean(strip.name, HOVER_CHARS) if strip.name is not None else strip.label,
+        f"{count(bar['count'], 'event')} merged, {count(bar['total'], 'cycle')} in total",
+        f"payload {bar['payload']}" if bar["payload"] else "",
+        f"from {bar['x']:,.0f} to {bar['x'] + bar['width']:,.0f} {unit}",
+        strip.shared,
+    ]
+    return [line for line in lines if line]

@@ -10,12 +10,13 @@ import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.base.palette import WARNING, border, ink, name_colors
+from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean
-from tltrace_nb.core.trace import LIMIT
-from tltrace_nb.render.lanes import Layout, Time, TraceLike, layout, of_ctas, rows_of
-from tltrace_nb.render.text import badge, hover_lines, loss_text, merged_lines, payload_text
-from tltrace_nb.widget.figure import NO_EVENTS, NONE_SELECTED, OTHER
+from tltrace_nb.render.lanes import Layout, Time, layout, of_ctas, rows_of
+from tltrace_nb.render.limits import LIMIT
+from tltrace_nb.render.merging import merged_lines
+from tltrace_nb.render.readable import TraceLike
+from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text, payload_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

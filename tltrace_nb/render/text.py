@@ -5,7 +5,6 @@ In: frames and single rows of a trace. Out: plain text (not escaped), except ``m
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,20 +13,20 @@ import numpy as np
 import pandas as pd
 
 from tltrace_nb.base.words import clean
-from tltrace_nb.core.runtime.overhead import believable
 from tltrace_nb.data.headline import count, losses
+from tltrace_nb.data.tracefile import believable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tltrace_nb.render.lanes import MetaLike
-    from tltrace_nb.render.merging import Strip
+    from tltrace_nb.render.readable import MetaLike
 
 HOVER_CHARS = 200
 """Longest name or source line in a hover text."""
 _INTEGERS = 2**33
 """Floats below it that are whole are written as integers."""
 
+NO_EVENTS, NONE_SELECTED = "no events in this trace", "no events in this selection"
 SIMULATED = "simulated times, not measured"
 
 
@@ -55,11 +54,6 @@ def badge(meta: MetaLike) -> Badge | None:
     advice = "so its times are the kernel's" if believed else "so read its times as an upper bound, or mark less"
     why = f"with its records the kernel takes {ratio:.3f} times as long (noise {noise:.3f}), {advice}"
     return Badge(f"tracing ×{ratio:.3f}", why, not believed)
-
-
-def markup(text: str) -> str:
-    """``text`` escaped for Plotly, which reads a little HTML, and TeX between dollar signs."""
-    return html.escape(text, quote=False).replace("$", "&#36;")
 
 
 def missing(value: object) -> bool:
@@ -140,18 +134,6 @@ def hover_lines(event: dict[str, Any]) -> list[str]:
         f"CTA {event['cta']} {block} · SM {event['sm']}",
         " · ".join(track),
         clean(event["source"], HOVER_CHARS) if word(event["source"]) else "",
-    ]
-    return [line for line in lines if line]
-
-
-def merged_lines(bar: dict[str, Any], strip: Strip, unit: str) -> list[str]:
-    """All that is known of one bar of merged events, a line each; the first line is the name."""
-    lines = [
-        clean(strip.name, HOVER_CHARS) if strip.name is not None else strip.label,
-        f"{count(bar['count'], 'event')} merged, {count(bar['total'], 'cycle')} in total",
-        f"payload {bar['payload']}" if bar["payload"] else "",
-        f"from {bar['x']:,.0f} to {bar['x'] + bar['width']:,.0f} {unit}",
-        strip.shared,
     ]
     return [line for line in lines if line]
 

@@ -23,7 +23,7 @@ from tltrace_nb.data.columns import EVENTS
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
 
 View = Literal["thread", "cta", "name", "sm"]
 Color = Literal["name", "payload", "duration", "wave"]
@@ -53,7 +53,7 @@ def lanes_of(events: pd.DataFrame, view: View) -> list[str]:
     return [*(["rank"] if "rank" in events else []), *LANES[view]]
 
 
-def ctas_as_events(trace: Trace) -> pd.DataFrame:
+def ctas_as_events(trace: TraceData) -> pd.DataFrame:
     """The CTAs whose SM and time are known, as rows with the columns of ``Trace.events`` and their ``place`` on the SM.
 
     The name is the kernel's, the payload the CTA's wave. Raises ``ValueError`` where no CTA has both.
@@ -87,7 +87,7 @@ def ctas_as_events(trace: Trace) -> pd.DataFrame:
     return pd.DataFrame({column: cells[column] for column in EVENTS}).assign(place=ctas["place"])
 
 
-def idle_sms(trace: Trace) -> list[int]:
+def idle_sms(trace: TraceData) -> list[int]:
     """The SMs of the trace's GPU that never had a CTA; none where they are not known, or not all CTAs recorded."""
     from tltrace_nb.analysis.launch import gpu_of
 
@@ -97,7 +97,7 @@ def idle_sms(trace: Trace) -> list[int]:
     return sorted(set(range(gpu.sms)) - set(used))
 
 
-def shades(trace: Trace, events: pd.DataFrame, color: Color) -> npt.NDArray[np.float64] | None:
+def shades(trace: TraceData, events: pd.DataFrame, color: Color) -> npt.NDArray[np.float64] | None:
     """A number per row of ``events`` that its colour shows, NaN where there is none; ``None`` for colour by name.
 
     The payload at the begin, the duration in cycles, or the wave of the row's CTA.

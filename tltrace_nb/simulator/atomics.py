@@ -5,16 +5,13 @@ In: a call ``atomic_*`` and its place. Out: the text of a call of ``values.atomi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 
 from tltrace_nb.core.compile.ir import Expr
 from tltrace_nb.simulator.costs import Unit
-from tltrace_nb.simulator.expressions import Place
-
-if TYPE_CHECKING:
-    from tltrace_nb.simulator.program import Writer
+from tltrace_nb.simulator.writing import Place, Writer
 
 _ATOMICS = ("add", "max", "min", "or", "and", "load", "store", "exch", "addx2", "addx4")
 

@@ -5,14 +5,11 @@ In: a call and its place. Out: a ``yield`` of what the strand waits for, or a ca
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.simulator.expressions import Place
-
-if TYPE_CHECKING:
-    from tltrace_nb.simulator.program import Writer
+from tltrace_nb.simulator.writing import Place, Writer
 
 BARRIERS = (
     "mbarrier_wait_parity", "ptx_arrive_barrier", "ptx_arrive_barrier_expect_tx", "mbarrier_expect_tx",

@@ -11,7 +11,7 @@ import heapq
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,13 @@ import numpy as np
 from tltrace_nb.base.gpus import Gpu
 from tltrace_nb.simulator import tiles
 from tltrace_nb.simulator.barriers import Gathering
-from tltrace_nb.simulator.costing import UNITS, Cost, Pricing
+from tltrace_nb.simulator.costing import Cost, Pricing
 from tltrace_nb.simulator.costs import Unit, Work, device_bytes_per_cycle, latency
 from tltrace_nb.simulator.errors import DeadlockError
 from tltrace_nb.simulator.program import Program
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.reports import FAULTS, deadlock, fault, interruption
+from tltrace_nb.simulator.sm import Sm
 from tltrace_nb.simulator.thread_group import Cta, Strand
 from tltrace_nb.simulator.yields import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until, Wait
 
@@ -38,15 +39,6 @@ _TURNS_PER_TICK = 1024
 """Events between two calls of ``Progress`` while no CTA ends."""
 _ISSUE_CYCLES = 8.0
 """What it costs a strand to start something that goes on without it (estimate)."""
-
-
-@dataclass(slots=True)
-class Sm:
-    """One SM: when its units are free, and the CTAs that it holds."""
-
-    number: int
-    free: list[float] = field(default_factory=lambda: [0.0] * len(UNITS))
-    resident: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 
@@ -33,10 +32,7 @@ from tltrace_nb.simulator.intrinsics import (
     SPECIAL,
 )
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
-
-if TYPE_CHECKING:
-    from tltrace_nb.simulator.program import Writer
-
+from tltrace_nb.simulator.writing import Place, Writer
 
 _AFFINE = ("Add", "Sub", "Mul")
 """Arithmetic on the indices of an element, which compilers do once for all elements of a thread."""
@@ -46,31 +42,6 @@ _DEEP = 80
 """Parentheses of an expression whose value gets a name; Python's parser takes 200 in one another."""
 _DIVISION = 5
 """Instructions of an integer division by a constant: a long product, its high half, shifts, for the rest a product."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where code stands.
-
-    ``masks``: names of the masks around it, the innermost last; ``strands``: those that come here; ``grid``: the loop
-    variables of the parallel nest by axis, empty outside; ``nest``: its number; ``loop``: depth in ``masks`` of the
-    innermost loop's own mask, -1 if lanes leave it together.
-    """
-
-    masks: tuple[str, ...] = ()
-    grid: tuple[Any, ...] = ()
-    strands: tuple[int, ...] = (0,)
-    loop: int = -1
-    nest: str = ""
-
-    @property
-    def mask(self) -> str:
-        """The mask that holds here."""
-        return self.masks[-1] if self.masks else "True"
-
-    def under(self, mask: str) -> Place:
-        """The same place under one more mask."""
-        return replace(self, masks=(*self.masks, mask))
 
 
 class Expressions:

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 
 from tltrace_nb.core.compile.ir import Expr, walk
-from tltrace_nb.simulator.expressions import Place
 from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.statements import buffers_of
 from tltrace_nb.simulator.uniformity import PARALLEL
-
-if TYPE_CHECKING:
-    from tltrace_nb.simulator.program import Writer
+from tltrace_nb.simulator.writing import Place, Writer
 
 
 class Nests:

@@ -29,7 +29,7 @@ from tltrace_nb.simulator import bits, tiles, values, warps
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError, unsupported
-from tltrace_nb.simulator.expressions import Expressions, Place
+from tltrace_nb.simulator.expressions import Expressions
 from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nests import Nests
@@ -41,6 +41,7 @@ from tltrace_nb.simulator.thread_groups import Strands, accesses
 from tltrace_nb.simulator.tileops import TileOperators, loaded_fragments
 from tltrace_nb.simulator.traffic import Touched
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
+from tltrace_nb.simulator.writing import Place
 from tltrace_nb.simulator.yields import Meet, Wait
 
 _MOST_LOOPS, _MOST_LEVELS = 20, 99
@@ -119,7 +120,7 @@ def compile_launch(
     ``UnsupportedError`` naming the kernel, the line and what it uses.
     """
     with _deep_expressions():
-        return Writer(name, shape, gpu, needed, annotations, parameters, spreads, lines).program()
+        return ProgramWriter(name, shape, gpu, needed, annotations, parameters, spreads, lines).program()
 
 
 @contextlib.contextmanager
@@ -133,7 +134,7 @@ def _deep_expressions() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-class Writer:
+class ProgramWriter:
     """The text of a program while it is made, and what its parts ask each other."""
 
     def __init__(

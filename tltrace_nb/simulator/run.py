@@ -1,7 +1,7 @@
-"""``simulate``: a kernel on the virtual GPU, from its tensors to its outputs and its trace.
+"""A kernel on the virtual GPU, from its tensors to its outputs and its slots.
 
 In: a PrimFunc, marked or bare, and inputs. Out: the outputs, as a compiled kernel returns them, and a
-:class:`~tltrace_nb.core.trace.Trace` whose ``meta`` says that no card was there.
+:class:`Simulated`: the slots, filled as a card fills them, and what is to be said of the run.
 """
 
 from __future__ import annotations
@@ -10,23 +10,22 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.gpus import PRESETS, Gpu, occupancy, preset
 from tltrace_nb.core.compile.active_threads import LaunchShape, launches
-from tltrace_nb.core.compile.capacity import slots_rows
 from tltrace_nb.core.compile.interrupts import named_errors
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, source_of, walk
 from tltrace_nb.core.compile.lowering import Lowering, prepare
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.schedule import resolve_target, schedule
-from tltrace_nb.core.runtime.environment import describe
-from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.left_out import slots_rows
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE
 from tltrace_nb.simulator.binding import bind
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
@@ -48,9 +47,24 @@ from tltrace_nb.simulator.vectors import by_element
 _UNGUARDED = "tl.disable_safe_memory_legalize"
 
 
+@dataclasses.dataclass
+class Simulated:
+    """One run as it goes on: slots that fill, and, once it is over, its ``note`` and its ``work`` (flop, bytes).
+
+    ``slots`` is ``int64[rows, writers, words]``, ``resources`` the registers per thread and the bytes of shared memory
+    per CTA of each launch.
+    """
+
+    slots: npt.NDArray[np.int64]
+    grids: tuple[tuple[int, int, int], ...]
+    resources: tuple[tuple[int, int], ...]
+    note: str = ""
+    work: tuple[float, float] | None = None
+
+
 @dataclasses.dataclass(frozen=True)
-class VirtualKernel:
-    """A kernel scheduled and compiled for one virtual GPU; ``run`` it on any inputs.
+class SimulatedKernel:
+    """A kernel scheduled and compiled for one virtual GPU; ``execute`` it on any inputs.
 
     ``ready`` is the scheduled, recording PrimFunc, the IR that the CUDA path compiles next.
     """
@@ -71,21 +85,20 @@ class VirtualKernel:
         """The kernel's name."""
         return self.lowering.table.kernel
 
-    def run(
+    def execute(
         self,
         inputs: Sequence[Any],
         out_idx: Sequence[int] | int | None = None,
         *,
-        started: Callable[[Trace], None] | None = None,
+        started: Callable[[Simulated], None] | None = None,
         progress: Progress | None = None,
         step_limit: int = STEP_LIMIT,
-    ) -> tuple[Any, Trace]:
-        """The outputs and the trace of one run. ``out_idx`` as ``tilelang.compile``.
+    ) -> tuple[Any, Simulated]:
+        """The outputs and the slots of one run. ``out_idx`` as ``tilelang.compile``.
 
-        ``started`` gets the trace before it fills, which keeps what was recorded when the run is interrupted;
+        ``started`` gets the slots before they fill, which keep what was recorded when the run is interrupted;
         ``progress`` is called now and then, with the number of CTAs that are done and of all. ``step_limit``: turns of
-        loops without a known end that a thread may take. Wrong arguments raise what ``binding.bind`` raises; a
-        ``SimulationError`` carries the trace of what was recorded until then.
+        loops without a known end that a thread may take. Wrong arguments raise what ``binding.bind`` raises.
         """
         bound = bind(self.name, self.ready, inputs, out_idx)
         arrays, scalars = bound.arrays, bound.scalars
@@ -100,18 +113,9 @@ class VirtualKernel:
         writers, words = (int(e) for e in self.lowering.slots.shape[1:])
         slots = np.zeros((rows, writers, words), np.int64)
         taken = (footprint(program, self.gpu, scalars) for program in self.programs)
-        origin = dataclasses.replace(
-            describe(table, tuple(grids)),
-            device="virtual",
-            gpu=f"{self.gpu.name} model",
-            driver="",
-            cuda="",
-            clock_ghz=self.gpu.clock_ghz,
-            resources=tuple((each.registers, each.shared) for each in taken),
-        )
-        trace = Trace(slots, table, origin)
+        simulated = Simulated(slots, tuple(grids), tuple((each.registers, each.shared) for each in taken))
         if started is not None:
-            started(trace)
+            started(simulated)
 
         engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
 
@@ -132,7 +136,6 @@ class VirtualKernel:
         passed = [a for data, a in arrays.items() if data in self._stored and data in given - set(bound.written)]
         made = [slots, *bound.written.values(), *(a for d, a in arrays.items() if d in bound.written or d not in given)]
         before = Before(passed if self.uninitialised == "note" else [], made)
-        note = origin.note
         try:
             try:
                 launched()
@@ -151,23 +154,19 @@ class VirtualKernel:
                     with contextlib.suppress(UnwrittenError):
                         launched()  # the trace is that of the run which failed
                     raise
-                note = "; ".join(filter(None, (note, f"{error} (no output, branch or address depends on it)")))
-        except SimulationError as error:
-            error.trace = trace
-            raise
+                simulated.note = f"{error} (no output, branch or address depends on it)"
         finally:
             bound.pack()
             for line in engine.printed if self.functional else ():
                 print(line)
-        work = engine.flop, float(sum(a.nbytes for a in arrays.values()))
-        trace.meta = dataclasses.replace(origin, note=note, work=work)
+        simulated.work = engine.flop, float(sum(a.nbytes for a in arrays.values()))
         match bound.outputs:
             case []:
-                return None, trace
+                return None, simulated
             case [output]:
-                return output, trace
+                return output, simulated
             case outputs:
-                return tuple(outputs), trace
+                return tuple(outputs), simulated
 
     @functools.cached_property
     def _stored(self) -> frozenset[Any]:
@@ -194,7 +193,11 @@ class VirtualKernel:
             raise SimulationError(f"{where}: {error}{held}; {advice}") from None
 
 
-def compile_virtual(
+Kernel = TypeVar("Kernel", bound=SimulatedKernel)
+
+
+def compile_for(
+    kind: type[Kernel],
     func: Any,
     gpu: str | Gpu = "h200",
     options: TraceOptions | None = None,
@@ -202,10 +205,14 @@ def compile_virtual(
     functional: bool = True,
     uninitialised: str = "note",
     pass_configs: dict[str, Any] | None = None,
-) -> VirtualKernel:
-    """Schedule a PrimFunc for a virtual GPU, place its markers, and compile it for :meth:`VirtualKernel.run`.
+) -> Kernel:
+    """Schedule a PrimFunc for a virtual GPU, place its markers, and compile it into a ``kind`` of kernel.
 
-    ``functional`` and ``uninitialised`` as :func:`simulate`.
+    ``functional=False`` computes only what control flow, addresses or payloads depend on, and prints nothing.
+    ``uninitialised``: what reading shared memory or a fragment is that nobody has written: an "error"; a "note" where
+    no output, branch or address depends on it, else an error; or a "zero". Of an output that was allocated it is an
+    error.
+
     Raises ``UnsupportedError`` for what the virtual GPU does not execute, ``ValueError`` for an unknown GPU, and what
     ``lowering.prepare`` raises.
     """
@@ -253,7 +260,7 @@ def compile_virtual(
     )
     guarded = not bool((pass_configs or {}).get(_UNGUARDED, False))
     asked = uninitialised if functional else "zero"
-    return VirtualKernel(lowering, ready, model, options, shapes, programs, notes, functional, asked, guarded)
+    return kind(lowering, ready, model, options, shapes, programs, notes, functional, asked, guarded)
 
 
 def _refuse_undecided(ready: Any, lowering: Lowering) -> None:
@@ -278,31 +285,3 @@ def _naming(func: Any, model: Gpu) -> Iterator[None]:
             name, arch = func.attrs["global_symbol"], model.architecture
             error.add_note(f"kernel {name}: TileLang does not schedule it for {arch}, the {model.name} model")
         raise
-
-
-def simulate(
-    func: Any,
-    inputs: Sequence[Any],
-    *,
-    out_idx: Sequence[int] | int | None = None,
-    gpu: str | Gpu = "h200",
-    options: TraceOptions | None = None,
-    functional: bool = True,
-    uninitialised: str = "note",
-    pass_configs: dict[str, Any] | None = None,
-) -> tuple[Any, Trace]:
-    """Run a PrimFunc on a virtual GPU: its outputs (one tensor, a tuple of several, or ``None``) and its trace.
-
-    ``inputs`` are torch tensors of the CPU or NumPy arrays; they are changed where the kernel writes to them. What
-    ``out_idx`` names is allocated, zeroed, by default the trailing parameters that were not passed.
-    ``functional=False`` computes only what control flow, addresses or payloads depend on, and
-    prints nothing. ``uninitialised``: what
-    reading shared memory or a fragment is that nobody has written: an "error"; a "note" on the trace where no output,
-    branch or address depends on it, else an error; or a "zero". Of an output that was allocated it is an error.
-
-    >>> c, trace = simulate(matmul, [a, b], gpu="classroom")
-    """
-    kernel = compile_virtual(
-        func, gpu, options, functional=functional, uninitialised=uninitialised, pass_configs=pass_configs
-    )
-    return kernel.run(inputs, out_idx)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 
@@ -17,12 +17,9 @@ from tltrace_nb.core.compile.ir import Stmt, buffer_loads, flatten, op_name, pos
 from tltrace_nb.core.compile.swizzle import is_swizzle
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
-from tltrace_nb.simulator.expressions import Place
 from tltrace_nb.simulator.tileops import is_plain_load
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, PARALLEL
-
-if TYPE_CHECKING:
-    from tltrace_nb.simulator.program import Writer
+from tltrace_nb.simulator.writing import Place, Writer
 
 _SHORT = 16
 """Turns of a loop that compilers unroll and whose loads they then issue together."""

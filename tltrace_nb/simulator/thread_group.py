@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -23,9 +23,25 @@ from tltrace_nb.simulator.yields import CopyAsync, CopyTma, Load, Meet, Multiply
 _WARP = 32
 
 if TYPE_CHECKING:
+    from tltrace_nb.base.gpus import Gpu
     from tltrace_nb.data.sites import Rasterisation
-    from tltrace_nb.simulator.engine import Engine, Sm
-    from tltrace_nb.simulator.recording import Pen
+    from tltrace_nb.simulator.costing import Pricing
+    from tltrace_nb.simulator.recording import Pen, Recorder
+    from tltrace_nb.simulator.sm import Sm
+
+
+class Clockwork(Protocol):
+    """What a strand asks of the engine that runs it; ``engine.Engine`` is one."""
+
+    gpu: Gpu
+    recorder: Recorder
+    pricing: Pricing
+    step_limit: int
+    printed: list[str]
+
+    def at(self, time: float, strand: Strand, call: Callable[..., None], *args: Any) -> None: ...
+    def is_live(self, strand: Strand) -> bool: ...
+    def arrive_without_waiting(self, time: float, strand: Strand, request: Sync) -> None: ...
 
 
 class Cta:
@@ -59,7 +75,7 @@ class Strand:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Clockwork,
         cta: Cta,
         index: int,
         lanes: tuple[Array, Array, Array, Array],

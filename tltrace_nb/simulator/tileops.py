@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tvm import tirx
 
@@ -16,14 +16,11 @@ from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, walk
 from tltrace_nb.simulator.atomics import Atomics
 from tltrace_nb.simulator.barrierops import BARRIERS, BarrierOperators
 from tltrace_nb.simulator.costs import Unit
-from tltrace_nb.simulator.expressions import Place
 from tltrace_nb.simulator.intrinsics import OTHER_TRACERS, PRINTS
 from tltrace_nb.simulator.randoms import GENERATOR
 from tltrace_nb.simulator.tiles import REDUCTIONS
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
-
-if TYPE_CHECKING:
-    from tltrace_nb.simulator.program import Writer
+from tltrace_nb.simulator.writing import Place, Writer
 
 NOTHING = (
     "fence_proxy_async", "tma_store_arrive", "tma_store_wait", "set_max_nreg", "no_set_max_nreg", "call_extern",

@@ -12,12 +12,14 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
-from tltrace_nb.core.trace import LIMIT
-from tltrace_nb.render.lanes import Time, TraceLike, check, selected
+from tltrace_nb.render.lanes import Time, check, selected
+from tltrace_nb.render.limits import LIMIT
+from tltrace_nb.render.readable import TraceLike
 from tltrace_nb.render.svg import image
 from tltrace_nb.render.views import Color, View, check_view
 from tltrace_nb.widget.figure import CONFIG, figure
 from tltrace_nb.widget.html import table_html
+from tltrace_nb.widget.notebook import TABLE_ROWS, notebook_shell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 Renderer = Literal["timeline", "plotly"]
 RENDERERS: tuple[Renderer, ...] = ("timeline", "plotly")
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
-TABLE_ROWS = 20
-"""Most names in the table of the still picture."""
 
 
 def show(
@@ -79,17 +79,6 @@ def _installed(package: str) -> bool:
     return sys.modules.get(package) is not None or (package not in sys.modules and find_spec(package) is not None)
 
 
-def still(trace: TraceLike, **options: Any) -> dict[str, str]:
-    """What stands for the timeline of ``trace`` where nothing runs: a picture and a table, and text.
-
-    ``options`` are those of ``svg``, for the picture.
-    """
-    return {
-        "text/plain": repr(trace),
-        "text/html": f"<div>{image(trace, **options)}{table_html(trace.events, TABLE_ROWS)}</div>",
-    }
-
-
 def bundle(
     trace: TraceLike,
     *,
@@ -120,10 +109,3 @@ def bundle(
     value = json.loads(drawing.to_json())
     value["config"] = dict(CONFIG)
     return {PLOTLY_MIME: value, **data}
-
-
-def notebook_shell() -> object | None:
-    """The IPython shell that a front end other than a terminal listens to, if there is one."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    return None if type(shell).__name__ == "TerminalInteractiveShell" else shell

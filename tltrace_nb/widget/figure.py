@@ -14,11 +14,13 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from tltrace_nb.base.palette import WARNING, border, ink, name_colors
-from tltrace_nb.base.words import clean
-from tltrace_nb.core.trace import LIMIT
-from tltrace_nb.render.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
-from tltrace_nb.render.text import badge, hover_lines, loss_text, markup, merged_lines, payload_text
+from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
+from tltrace_nb.base.words import clean, markup
+from tltrace_nb.render.lanes import OTHERS, Layout, Time, layout, of_ctas, rows_of, selected
+from tltrace_nb.render.limits import LIMIT
+from tltrace_nb.render.merging import merged_lines
+from tltrace_nb.render.readable import TraceLike
+from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text, payload_text
 from tltrace_nb.render.views import Color, View, check_view, shades
 
 if TYPE_CHECKING:
@@ -26,11 +28,10 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.core.trace import Trace
+    from tltrace_nb.data.trace_data import TraceData
     from tltrace_nb.render.merging import Strip
 
 FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
-NO_EVENTS, NONE_SELECTED = "no events in this trace", "no events in this selection"
 CONFIG = {
     "displaylogo": False,
     "responsive": True,
@@ -58,8 +59,6 @@ _TOO_LOW = "rows too low for text on the bars: ctas= shows fewer, height= makes 
 _TOP_LEFT = {"x": 0, "y": 1, "yanchor": "top", "pad": {"l": 20, "t": 12}}
 _LEGEND_LINE_PX = 20
 _ARROWS = "arrows (dag)"
-OTHER = "#8a8f96"
-"""Colour of the strip that several names share."""
 _ARROW, _LINE = "#5f6670", "#b4bac2"
 _CHAR_PX, _WIDTH_PX = 6.5, 800.0
 """For guessing whether an instant's text meets its neighbour: a character, and the lanes, in pixels."""
@@ -104,7 +103,7 @@ def figure(
     check_view(view, color)
     wanted = selected(trace, events, ctas)
     plan = layout(trace, limit=limit, time=time, events=None if wanted is trace.events else wanted, view=view)
-    shade = shades(cast("Trace", trace), plan.events, color)
+    shade = shades(cast("TraceData", trace), plan.events, color)
     if shade is not None:
         plan = replace(plan, events=plan.events.assign(shade=shade))
     losses = loss_text(of_ctas(trace.losses, trace, wanted))

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from tltrace_nb.base.files import writing
 from tltrace_nb.base.palette import WARNING
 from tltrace_nb.base.words import clean
-from tltrace_nb.core.trace import LIMIT, PAGE_EVENTS
 from tltrace_nb.data.headline import by_name, number
 from tltrace_nb.render.frames import Frames
 from tltrace_nb.render.lanes import of_ctas, part, selected
+from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.render.text import badge
 from tltrace_nb.widget.wire import encode, unit
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.render.lanes import Time, TraceLike
+    from tltrace_nb.render.lanes import Time
+    from tltrace_nb.render.readable import TraceLike
 
 TABLE_ROWS = 200
 """Most names in the table of a page."""

@@ -6,45 +6,51 @@ so a selection travels as labels of ``trace.events``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
-from tltrace_nb.core.trace import VIEWS
+from tltrace_nb.data.trace_data import VIEWS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tltrace_nb.render.lanes import TraceLike
-    from tltrace_nb.widget.timeline import Timeline
+    from tltrace_nb.render.readable import TraceLike
+
+
+class Member(Protocol):
+    """A view whose selection others may set."""
+
+    def select_labels(self, labels: pd.Index[Any]) -> None:
+        """Select the rows of the trace's events with these labels."""
 
 
 class Link:
     """The timelines of one trace. It keeps none of them alive."""
 
     def __init__(self) -> None:
-        self._members: WeakSet[Timeline] = WeakSet()
+        self._members: WeakSet[Member] = WeakSet()
         self._selected: pd.Index[Any] | None = None
         self._busy = False
 
-    def add(self, timeline: Timeline) -> None:
-        """From now on ``timeline`` follows the others, and they follow it. It begins with what they have selected."""
+    def add(self, member: Member) -> None:
+        """From now on ``member`` follows the others, and they follow it. It begins with what they have selected."""
         if self._selected is not None:
-            timeline.select_labels(self._selected)
-        self._members.add(timeline)
+            member.select_labels(self._selected)
+        self._members.add(member)
 
-    def remove(self, timeline: Timeline) -> None:
-        self._members.discard(timeline)
+    def remove(self, member: Member) -> None:
+        self._members.discard(member)
 
-    def share(self, origin: Timeline, labels: pd.Index[Any]) -> None:
+    def share(self, origin: Member, labels: pd.Index[Any]) -> None:
         """Select the rows with these labels in all members but ``origin``."""
         if self._busy:
             return
         self._selected = labels
         self._busy = True
         try:
-            for member in [*self._members]:
-                if member is not origin:
-                    member.select_labels(labels)
+            for other in [*self._members]:
+                if other is not origin:
+                    other.select_labels(labels)
         finally:
             self._busy = False
 

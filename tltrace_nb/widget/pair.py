@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.base.palette import border, ink, name_colors
-from tltrace_nb.base.words import clean
-from tltrace_nb.render.text import markup
+from tltrace_nb.base.words import clean, markup
 from tltrace_nb.widget.figure import figure
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from tltrace_nb.core.trace import Trace
-    from tltrace_nb.render.lanes import TraceLike
+    from tltrace_nb.data.trace_data import TraceData
+    from tltrace_nb.render.readable import TraceLike
     from tltrace_nb.widget.timeline import Timeline
 
 _BETWEEN_PX = 70
@@ -32,8 +31,8 @@ SHARED = ("unit", "span", "color_by", "query", "filter", "hidden_names")
 class Pair:
     """Two traces beside each other, ``a`` above. ``options`` are those of ``Timeline``, for both."""
 
-    a: Trace
-    b: Trace
+    a: TraceData
+    b: TraceData
     options: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -62,7 +61,7 @@ class Pair:
         return f"a: {self.a!r}\nb: {self.b!r}"
 
     def _ipython_display_(self) -> None:
-        from tltrace_nb.widget.display import notebook_shell
+        from tltrace_nb.widget.notebook import notebook_shell
 
         if notebook_shell() is None:
             print(repr(self))

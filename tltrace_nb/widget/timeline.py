@@ -22,8 +22,8 @@ from IPython.display import display
 
 from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.render.lanes import check, of_ctas, selected
-from tltrace_nb.widget.display import notebook_shell, still
 from tltrace_nb.widget.linked import Link, link_of
+from tltrace_nb.widget.notebook import notebook_shell, still
 from tltrace_nb.widget.runs import from_runs, to_runs
 from tltrace_nb.widget.shown import note
 from tltrace_nb.widget.wire import encode
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.render.lanes import Time, TraceLike
+    from tltrace_nb.render.lanes import Time
+    from tltrace_nb.render.readable import TraceLike
 
 SAVED_BYTES = 2_000_000
 """Most bytes of events that go into the widget's state, which a notebook may save."""

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tltrace_nb.base.errors import CapacityError
-from tltrace_nb.core.compile.options import DEFAULT_MAX_EVENTS, MEBIBYTE, TraceOptions
+from tltrace_nb.core.compile.options import DEFAULT_MAX_EVENTS, TraceOptions
 from tltrace_nb.data.chosen import Chosen, CtaRuns, Cut, Grid
-from tltrace_nb.data.sites import Keep, SiteTable, rows_at, table_rows
+from tltrace_nb.data.left_out import size
+from tltrace_nb.data.sites import Keep
 from tltrace_nb.data.slots import HEADER_RECORDS, RECORD_BYTES, slots_bytes
 
-LEFT_OUT = "ctas_left_out"
-"""The key of ``Trace.losses.attrs`` with what ``left_out`` gives."""
 LEAST_RECORDS = 2
 """Records per writer below which a trace says nothing: a begin and its end."""
 
@@ -69,45 +68,6 @@ def room(kernel: str, launches: Sequence[Wanted], writers: int, options: TraceOp
     if whole is not None and whole <= fitting:
         return Room(capacity, None, note)
     return Room(capacity, Cut(_shares([launch.ctas for launch in launches], fitting), clusters, sms), note)
-
-
-def slots_rows(table: SiteTable, grids: tuple[Grid, ...]) -> int:
-    """Rows of the slots for launches of these grids."""
-    fixed = table_rows(table)
-    return rows_at(table, grids) if fixed is None else fixed
-
-
-def left_out(table: SiteTable, grids: tuple[Grid, ...]) -> tuple[int, int, int] | None:
-    """CTAs without room, of how many, and the bytes that all take; ``None`` where all had room or the author chose."""
-    if not isinstance(table.ctas, Cut):
-        return None
-    total, rows = sum(math.prod(grid) for grid in grids), rows_at(table, grids)
-    needed = slots_bytes(total, len(table.writers), table.capacity)
-    return None if rows == total else (total - rows, total, needed)
-
-
-def cut_note(table: SiteTable, grids: tuple[Grid, ...]) -> str:
-    """Which CTAs are traced where not all have room, and how to get the others; empty where all have."""
-    missing = left_out(table, grids)
-    if missing is None or table.ctas is None:
-        return ""
-    left, total, needed = missing
-    parts = [run.rows for number, grid in enumerate(grids) for run in table.ctas.of_launch(number, grid).runs]
-    which = "the first, the last and some between" if len(grids) > 1 or len(parts) < 3 else _which(parts)
-    return (
-        f"{total - left:,} of {total:,} CTAs are traced: {which}; budget={needed} ({size(needed)}) holds all, ctas= "
-        "chooses others"
-    )
-
-
-def _which(parts: list[int]) -> str:
-    first, between, last = parts
-    return f"the first {first:,}, the last {last:,} and {between:,} between"
-
-
-def size(count: int) -> str:
-    """Bytes in words."""
-    return f"{count / MEBIBYTE:,.0f} MiB" if count >= MEBIBYTE else f"{count:,} bytes"
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from tltrace_nb.core.compile.auto.options import Auto, AutoOptions
 from tltrace_nb.data.chosen import CtaRuns
+from tltrace_nb.data.left_out import MEBIBYTE
 from tltrace_nb.data.sites import Keep
 
-MEBIBYTE = 1 << 20
 DEFAULT_BUDGET = 256 * MEBIBYTE
 DEFAULT_MAX_EVENTS = 4096
 """Capacity in records of a writer whose loops have no constant bound, when the author gives none."""

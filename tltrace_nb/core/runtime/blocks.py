@@ -133,3 +133,12 @@ class Blocks:
 
 BLOCKS = Blocks()
 """Those of this process."""
+INTERCEPTION = "interception"
+"""The owner of blocks in which TileLang's own compilations are traced (``runtime.intercept``)."""
+
+
+@contextlib.contextmanager
+def untraced() -> Iterator[None]:
+    """Within, TileLang compiles as it would without any block."""
+    with BLOCKS.opened(INTERCEPTION, None):
+        yield

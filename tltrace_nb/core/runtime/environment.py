@@ -1,6 +1,6 @@
 """What a trace says of where it comes from: card, driver, versions, command.
 
-In: a site table and the grids of a run. Out: :class:`~tltrace_nb.core.trace.TraceMeta`.
+In: a site table and the grids of a run. Out: :class:`~tltrace_nb.data.tracefile.TraceMeta`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tltrace_nb._version import __version__
-from tltrace_nb.core.compile.capacity import cut_note
-from tltrace_nb.core.trace import TraceMeta
+from tltrace_nb.data.left_out import cut_note
+from tltrace_nb.data.tracefile import TraceMeta
 
 if TYPE_CHECKING:
     from tltrace_nb.data.sites import SiteTable

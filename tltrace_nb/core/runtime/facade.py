@@ -19,7 +19,7 @@ from tilelang.profiler import Profiler, TensorSupplyType
 
 from tltrace_nb.base.notices import say_once
 from tltrace_nb.core.compile.numbering import strip
-from tltrace_nb.core.runtime.intercept import untraced
+from tltrace_nb.core.runtime.blocks import untraced
 
 if TYPE_CHECKING:
     from tilelang.backend.module import BackendContext

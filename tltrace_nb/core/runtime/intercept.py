@@ -28,19 +28,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.core.compile.devices import AUTO
-from tltrace_nb.core.runtime.blocks import BLOCKS, Replacements
+from tltrace_nb.core.runtime.blocks import BLOCKS, INTERCEPTION, Replacements, untraced
 from tltrace_nb.core.runtime.intercepted import Intercepted, plain_of
 
 if TYPE_CHECKING:
-    from tltrace_nb.core.api import TraceSwitch
     from tltrace_nb.core.compile.options import TraceOptions
     from tltrace_nb.core.runtime.jit import Compilation
+    from tltrace_nb.core.runtime.switch import Switch
 
 Own = Callable[..., Any]
 
 
 @contextlib.contextmanager
-def plain_builders(switch: TraceSwitch, everywhere: bool = False) -> Iterator[Interception]:
+def plain_builders(switch: Switch, everywhere: bool = False) -> Iterator[Interception]:
     """Within, while the switch is on, what TileLang compiles is traced, also where a builder has its kernel already.
 
     ``everywhere``: in all threads of the process; else for those that ``runtime.blocks`` names.
@@ -50,21 +50,14 @@ def plain_builders(switch: TraceSwitch, everywhere: bool = False) -> Iterator[In
     if importlib.util.find_spec("tilelang") is None:
         yield interception
         return
-    with _REPLACEMENTS, BLOCKS.opened(Interception, interception, everywhere):
+    with _REPLACEMENTS, BLOCKS.opened(INTERCEPTION, interception, everywhere):
         yield interception
-
-
-@contextlib.contextmanager
-def untraced() -> Iterator[None]:
-    """Within, TileLang compiles as it would without any block."""
-    with BLOCKS.opened(Interception, None):
-        yield
 
 
 class Interception:
     """What one block intercepts with, and what it has noticed."""
 
-    def __init__(self, switch: TraceSwitch):
+    def __init__(self, switch: Switch):
         self.switch = switch
         self.built_before: dict[str, None] = {}
         """Names of kernels that were called in the block, and were not built in it."""
@@ -161,7 +154,7 @@ class Interception:
 
 def here() -> Interception | None:
     """The interception that holds here, while its switch is on."""
-    block = BLOCKS.innermost(Interception)
+    block = BLOCKS.innermost(INTERCEPTION)
     found: Interception | None = None if block is None else block.value
     return found if found is not None and found.switch.enabled else None
 

@@ -36,8 +36,8 @@ from tltrace_nb.core.runtime.traced import TracedKernel, VirtualTracedKernel
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE, SiteTable
 
 if TYPE_CHECKING:
-    from tltrace_nb.core.api import TraceSwitch
     from tltrace_nb.core.runtime.launch import TracedLaunch
+    from tltrace_nb.core.runtime.switch import Switch
 
 _OUT_IDX = "tilelang_out_idx"
 """Attribute in which a PrimFunc itself names its outputs (``T.empty``)."""
@@ -112,8 +112,8 @@ def prepare_build(func: Any, how: Compilation, options: TraceOptions) -> cache.B
 def compile_virtual(
     func: Any, how: Compilation, options: TraceOptions, captured: Callable[[TracedLaunch], None], model: str
 ) -> VirtualTracedKernel:
-    """Prepare a PrimFunc for the virtual GPU. Errors as ``simulator.run.compile_virtual``."""
-    from tltrace_nb.simulator.run import compile_virtual as compile_for
+    """Prepare a PrimFunc for the virtual GPU. Errors as ``runtime.virtual.compile_virtual``."""
+    from tltrace_nb.core.runtime.virtual import compile_virtual as compile_for
 
     how = _with_function_attributes(func, how)
     outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
@@ -207,7 +207,7 @@ class TraceJit:
     ``auto``: its automatic markers, ``None`` for what the switch says. ``always``: traced whatever the switch says.
     """
 
-    def __init__(self, plain: JITImpl[Any, Any, Any, Any], switch: TraceSwitch, auto: Auto, always: bool = False):
+    def __init__(self, plain: JITImpl[Any, Any, Any, Any], switch: Switch, auto: Auto, always: bool = False):
         self._stripped = _StrippedImpl(**{f.name: getattr(plain, f.name) for f in fields(JITImpl)})
         self._switch = switch
         self._auto = auto
@@ -254,7 +254,7 @@ class TraceJit:
         return TraceJit(self._stripped, self._switch, auto, always=True)
 
 
-def automatic(kernel: Any, auto: AutoOptions, switch: TraceSwitch) -> Any:
+def automatic(kernel: Any, auto: AutoOptions, switch: Switch) -> Any:
     """``trace.auto`` of a PrimFunc, a builder or a compiled kernel. Raises ``TypeError`` for anything else."""
     if isinstance(kernel, tirx.PrimFunc):
         return carried(mark(kernel, auto))
@@ -272,7 +272,7 @@ def automatic(kernel: Any, auto: AutoOptions, switch: TraceSwitch) -> Any:
     )
 
 
-def jit(func: Callable[..., Any] | None, switch: TraceSwitch, auto: Auto, **compile_args: Any) -> Any:
+def jit(func: Callable[..., Any] | None, switch: Switch, auto: Auto, **compile_args: Any) -> Any:
     """``@tilelang.jit`` whose kernels are traced while the switch is on; see ``TraceSwitch.jit``."""
     AutoOptions.of(auto)
     allowed = inspect.signature(tilelang.jit).parameters.keys() - {"func"}

@@ -4,7 +4,7 @@ In: a kernel that ``@trace.jit`` built with tracing on, and its inputs. Out: :cl
 
 Times are CUDA events around a row of launches. The stripped, the traced and again the stripped kernel take turns, so
 that a clock that drifts drifts for all; each time is the median of the rounds, and the stripped kernel against itself
-is the noise. What a record costs is measured in a loop of empty ranges in one CTA.
+is the noise. ``runtime.probes`` measures what a record costs.
 """
 
 from __future__ import annotations
@@ -15,20 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.base.errors import DeviceError, NotTracedError
+from tltrace_nb.data.tracefile import believable
 
 if TYPE_CHECKING:
     from tltrace_nb.analysis.table import Table
     from tltrace_nb.core.trace import Trace
 
 ROUNDS, LAUNCHES = 40, 10
-ITERATIONS = 1000
-BELIEVED = 1.05
-"""Slowdown up to which a trace is called undisturbed."""
-
-
-def believable(slowdown: float, noise: float) -> bool:
-    """Whether a slowdown is at most ``BELIEVED``, or within twice the noise."""
-    return slowdown <= max(BELIEVED, 1 + 2 * abs(noise - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +29,7 @@ class Overhead:
     """What tracing costs: times of one launch in ms, their ratio, and the cycles of one record on this card.
 
     ``noise`` is the ratio of the stripped kernel to itself. ``names``: per name what its records take, as
-    ``Trace.overhead``. ``believe``: whether the slowdown is at most ``BELIEVED``, or within the noise.
+    ``Trace.overhead``. ``believe``: whether the slowdown is at most ``tracefile.BELIEVED``, or within the noise.
     """
 
     kernel: str
@@ -71,7 +64,8 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
 
     Raises ``NotTracedError`` for a kernel without tracing, and ``DeviceError`` for one of the virtual GPU.
     """
-    from tltrace_nb.core.runtime.intercept import untraced
+    from tltrace_nb.core.runtime.blocks import untraced
+    from tltrace_nb.core.runtime.probes import cycles_per_marker
     from tltrace_nb.core.runtime.traced import TracedKernel, VirtualTracedKernel
 
     if isinstance(kernel, VirtualTracedKernel):
@@ -122,31 +116,3 @@ def _interleaved(calls: Sequence[Callable[[], Any]], rounds: int, launches: int)
             torch.cuda.synchronize()
             mine.append(float(begin.elapsed_time(end)) / launches)
     return times
-
-
-def cycles_per_marker() -> float:
-    """Cycles of one record with payload on the current CUDA device: a loop of empty ranges in one CTA."""
-    import tilelang.language as T
-    import torch
-
-    from tltrace_nb.core.api import TraceSwitch
-
-    switch = TraceSwitch()
-
-    def build() -> Any:
-        def empty(out: T.Tensor((1,), "int32")) -> None:  # type: ignore[valid-type]
-            with T.Kernel(1, threads=128):
-                for i in T.serial(ITERATIONS):
-                    with switch.range("empty", payload=i):
-                        pass
-                out[0] = 1
-
-        return T.prim_func(empty)
-
-    with switch.tracing(device="cuda"):
-        kernel = switch.jit(build)()
-    for _ in range(3):
-        kernel(torch.zeros(1, dtype=torch.int32, device="cuda"))
-    assert switch.last is not None
-    events = switch.last.events
-    return float((events["end"].max() - events["start"].min()) / (2 * ITERATIONS - 1))

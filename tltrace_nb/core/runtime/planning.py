@@ -14,10 +14,10 @@ from typing import Any
 from tvm import tirx
 from tvm.arith import Analyzer
 
-from tltrace_nb.core.compile.capacity import slots_rows
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, Expr, walk
 from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.runtime.launch import LaunchPlan, Shape
+from tltrace_nb.data.left_out import slots_rows
 from tltrace_nb.data.sites import rows_at
 from tltrace_nb.data.slots import slots_bytes
 

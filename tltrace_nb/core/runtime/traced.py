@@ -23,18 +23,18 @@ from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.resources import resources
 from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.runtime.blocks import untraced
 from tltrace_nb.core.runtime.environment import describe
 from tltrace_nb.core.runtime.facade import RecordingKernel
-from tltrace_nb.core.runtime.intercept import untraced
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.runtime.planning import LaunchPlanner
 from tltrace_nb.core.runtime.stopwatch import Stopwatch
 from tltrace_nb.data.sites import SiteTable
 
 if TYPE_CHECKING:
+    from tltrace_nb.core.runtime.virtual import VirtualKernel
     from tltrace_nb.core.trace import Trace
     from tltrace_nb.data.tracefile import TraceMeta
-    from tltrace_nb.simulator.run import VirtualKernel
 
 _OF_A_GRAPH = "captured in a CUDA graph: the events of its last replay; trace.refresh() reads those of a later one"
 TIMED = 16
@@ -254,7 +254,7 @@ class VirtualTracedKernel(RecordingKernel):
     ) -> tuple[Any, TracedLaunch]:
         """One run: the outputs, and what was launched, which only ``started`` gets before the end.
 
-        Errors as ``simulator.run.VirtualKernel.run``.
+        Errors as ``runtime.virtual.VirtualKernel.run``.
         """
         from tltrace_nb.simulator.progress import progress_bar
 
