@@ -1,36 +1,46 @@
-# make demo   sets up and runs the main job        make lint     ruff and mypy
-# make test   sets up and runs the tests           make format   ruff's formatter and fixes
-# make docs   builds the documentation in site/
+# make demo       sets up and runs the main job     make lint    ruff, mypy and the layers
+# make quick      the inner loop: a minute          make format  ruff's formatter and fixes
+# make test       sets up and runs the tests        make docs    builds the documentation in site/
+# make test-wide  what CI runs: half an hour        make test-full  everything: hours
 # Everything lands in .venv. PYTHON chooses the interpreter (3.11 or later), ARGS is handed to pytest or to the demo.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 APT := DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: help demo test lint format check docs chromium frontend clean
+.PHONY: help demo quick test test-wide test-full lint format docs chromium frontend clean
 .DEFAULT_GOAL := help
 
 help:
-	@head -n 4 $(MAKEFILE_LIST) | cut -c 3-
+	@head -n 5 $(MAKEFILE_LIST) | cut -c 3-
 
 demo: $(VENV)/.package
 	$(BIN)/python -m tltrace_nb.demo $(ARGS)
 
-test: lint check
+quick: $(VENV)/.dev
+	$(PYTEST) tests/quick $(ARGS)
+
+test: lint chromium frontend
+	$(PYTEST) $(ARGS)
+
+test-wide: lint chromium frontend
+	$(PYTEST) -m "not full" $(ARGS)
+
+test-full: lint chromium frontend
+	$(PYTEST) -m "full or not full" $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache | tail -n 4
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-check: $(VENV)/.dev chromium frontend
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
 
 # The bundle in the package is committed; with npm its sources are checked too: types, format, unit tests, freshness.
 frontend:

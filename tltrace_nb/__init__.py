@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from tltrace_nb.widget.timeline import Timeline
 
 _HOME = {
-    "AnnoToken": "core.markers",
-    "EventKind": "core.sites",
-    "FlowEdge": "core.rows",
-    "Instant": "core.rows",
-    "RangeScope": "core.markers",
-    "Slice": "core.rows",
+    "AnnoToken": "core.compile.markers",
+    "EventKind": "data.sites",
+    "FlowEdge": "data.rows",
+    "Instant": "data.rows",
+    "RangeScope": "core.compile.markers",
+    "Slice": "data.rows",
     "Timeline": "widget.timeline",
     "Trace": "core.trace",
-    "TraceError": "core.errors",
-    "close_range": "core.markers",
+    "TraceError": "base.errors",
+    "close_range": "core.compile.markers",
     "compare": "analysis.compare",
-    "compute_flows": "core.rows",
+    "compute_flows": "data.rows",
     "explore": "explorer.explorer",
     "load": "core.trace",
-    "open_range": "core.markers",
+    "open_range": "core.compile.markers",
 }
 
 __all__ = [

@@ -29,12 +29,12 @@ pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed")
 BEHIND = [
     "analysis.table.Table",
     "core.api.TraceSwitch",
-    "core.options.TraceOptions",
-    "core.overhead.Overhead",
-    "core.tracefile.TraceMeta",
+    "core.compile.options.TraceOptions",
+    "core.runtime.overhead.Overhead",
+    "data.tracefile.TraceMeta",
     "distributed.Gathered",
     "explorer.explorer.Explorer",
-    "simulator.machine.Gpu",
+    "base.gpus.Gpu",
     "widget.pair.Pair",
 ]
 """What public calls return and take; ``trace`` is a ``TraceSwitch``."""
@@ -155,7 +155,7 @@ def test_a_class_behind_them_is_in_the_reference(name: str, documented: set[str]
     assert not set(entries(getattr(importlib.import_module(module), last))) - documented
 
 
-@pytest.mark.parametrize("module", [errors, simulator_errors], ids=["core", "simulator"])
+@pytest.mark.parametrize("module", [errors, simulator_errors], ids=["base", "simulator"])
 def test_every_error_is_in_the_reference(module: ModuleType, documented: set[str]) -> None:
     own = [each for each in vars(module).values() if inspect.isclass(each) and issubclass(each, tltrace_nb.TraceError)]
     assert len(own) > 4

@@ -22,6 +22,8 @@ COMPILER_LOG = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  \[TileLang:.*"
 
 TRACEBACK = "Traceback (most recent call last):"
 
+OURS = "tltrace: "
+"""Begins what ``tltrace run`` says on stderr."""
 SHOWN_LINES = 6
 """Lines of a difference between two outputs that are shown."""
 
@@ -56,8 +58,8 @@ def _fixed(program: Program, text: str) -> list[str]:
 
 
 def _ending(stderr: str) -> str:
-    """How a program says that it fails: its last traceback, or its last line."""
-    text = stderr.strip()
+    """How a program says that it fails: its last traceback, or its last line; what ``tltrace run`` says is not its."""
+    text = "\n".join(line for line in stderr.strip().split("\n") if not line.startswith(OURS))
     return text[text.rfind(TRACEBACK) :] if TRACEBACK in text else text.rpartition("\n")[2]
 
 

@@ -75,6 +75,12 @@ def test_the_error_of_a_program_that_fails_is_its_own(tmp_path: Path) -> None:
     assert found.startswith("stderr does not have the program's own 'Traceback")
 
 
+def test_what_tltrace_run_says_is_not_the_programs(tmp_path: Path) -> None:
+    script, own = program(tmp_path, "exit: 3"), "too slow\n"
+    basis = ended(tmp_path, "run", code=3, stderr=f"{own}tltrace: half  2 events  a.tltrace\n")
+    assert differences(script, ended(tmp_path, "auto", code=3, stderr=f"{own}tltrace: half  4 events\n"), basis) == []
+
+
 def test_the_last_line_on_stderr_of_a_program_that_exits_is_its_own(tmp_path: Path) -> None:
     script = program(tmp_path, "exit: 3")
     basis = ended(tmp_path, code=3, stderr="too slow\n")

@@ -312,10 +312,9 @@ class _Emitter:
         }
         enter = device.boundary_call(device.ENTER, cursor, self._slots, **boundary)
         leave = device.boundary_call(device.LEAVE, cursor, self._slots, **boundary)
-        records = iter(planned.records)
 
         def record(statement: Stmt, before: RecordPlan | None) -> tuple[list[Stmt], RecordPlan | None]:
-            here = next(records)
+            here = planned.records[statement]
             if not here.threads:
                 return [], before
             call = device.record_call(

@@ -38,9 +38,9 @@ class RecordPlan:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """The plans of a launch's site statements in program order; ``bound``: a writer's records at most, if known."""
+    """The plan of each of a launch's site statements; ``bound``: a writer's records at most, if known."""
 
-    records: tuple[RecordPlan, ...]
+    records: dict[Stmt, RecordPlan]
     bound: int | None
 
 
@@ -88,6 +88,7 @@ class _Stop:
     """One site statement: the threads that reach it, those of which data decide whether they do, and those that write
     there, and how often at most."""
 
+    statement: Stmt
     site: int
     reached: frozenset[int]
     undecided: frozenset[int]
@@ -125,21 +126,23 @@ class _Draft:
                 chosen = frozenset().union(*(_choose(group, p, shift, draft.roles.producer) for p in parts))
                 begun[site.id] = begun.get(site.id, frozenset()) | chosen
             undecided = arrival.undecided if group.per == "group" else frozenset()
-            draft.stops.append(_Stop(site.id, arrival.threads, undecided, chosen, _trip_count(above, launch)))
+            draft.stops.append(_Stop(statement, site.id, arrival.threads, undecided, chosen, _trip_count(above, launch)))
             for thread in chosen:
                 draft.groups.setdefault(thread, group.name)
         return draft
 
     def against(self, everyone: frozenset[int]) -> LaunchPlan:
         """The plan, given the writers of all launches."""
-        records = (RecordPlan(stop.chosen, (stop.reached & everyone) <= stop.chosen) for stop in self.stops)
+        records = {
+            stop.statement: RecordPlan(stop.chosen, (stop.reached & everyone) <= stop.chosen) for stop in self.stops
+        }
         totals: dict[int, int | None] = {}
         for stop in self.stops:
             for thread in stop.chosen:
                 known = totals.get(thread, 0)
                 totals[thread] = None if stop.times is None or known is None else known + stop.times
         counts = [n for n in totals.values() if n is not None]
-        return LaunchPlan(tuple(records), max(counts, default=0) if len(counts) == len(totals) else None)
+        return LaunchPlan(records, max(counts, default=0) if len(counts) == len(totals) else None)
 
 
 @dataclass(frozen=True, slots=True)
