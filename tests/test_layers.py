@@ -1,4 +1,4 @@
-"""The plan of the house: every module is in one layer, and no imports run in a circle, in functions and for types too."""
+"""The plan of the house: every module is in one layer, and no imports run in a circle, wherever they stand."""
 
 from __future__ import annotations
 

@@ -11,19 +11,14 @@ import functools
 import pytest
 from kernels import BY_NAME, REFERENCES, Reference, builds
 from kernels.source import untraced, untraced_host
+from kernels.tiers import cases
 
 from tltrace_nb.core.compile import numbering
 from tltrace_nb.core.compile.for_plain_jit import lower
 from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.options import TraceOptions
 
-CASES = [
-    pytest.param(
-        reference, architecture, id=f"{reference}-{architecture}", marks=[pytest.mark.full] if reference.full else []
-    )
-    for reference in REFERENCES
-    for architecture in reference.architectures
-]
+CASES = cases(REFERENCES)
 
 
 @functools.cache

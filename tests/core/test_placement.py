@@ -12,6 +12,7 @@ import pytest
 from kernels import BY_NAME, builds
 from kernels.replay import Mark, Placed, Work, exactly_once, misplaced, placed, replay, spans, threads_of
 from kernels.replay import tile_numbers as tiles_of
+from kernels.tiers import tier
 
 from tltrace_nb.core.compile import device
 from tltrace_nb.data.sites import EventKind
@@ -19,9 +20,7 @@ from tltrace_nb.data.sites import EventKind
 K_AXIS = {"A": 1, "B": 0}
 ITERATIONS = 16
 PIPELINES = [
-    pytest.param(
-        name, architecture, id=f"{name}-{architecture}", marks=[pytest.mark.full] if BY_NAME[name].full else []
-    )
+    pytest.param(name, architecture, id=f"{name}-{architecture}", marks=tier(BY_NAME[name]))
     for stages in (1, 2, 3, 4)
     for name in (f"gemm_{stages}", f"gemm_{stages}_unspecialised")
     for architecture in BY_NAME[name].architectures

@@ -1,7 +1,8 @@
 """Random kernels record what their source says, compute what it says, and are left alone by tracing.
 
-The first hundred seeds, one build each, are in the default suite and together have every feature; the full tier has
-five thousand, in shards. ``python -m generated`` says more about a seed.
+The first hundred seeds, one build each, are tried in the default suite (a quarter of them) and in the ``wide`` tier,
+and together have every feature; the full tier has five thousand, in shards. ``python -m generated`` says more about a
+seed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def _fine(result: Result) -> bool:
     return result.verdict in (Verdict.AGREES, Verdict.REFUSED, Verdict.NO_KERNEL)
 
 
-@pytest.mark.parametrize("seed", range(DEFAULT))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.wide] if seed % 4 else []) for seed in range(DEFAULT)]
+)
 def test_a_generated_kernel_records_what_its_source_says(seed: int) -> None:
     kernel = generate(seed)
     result = check(kernel, ways(kernel, seed)[seed // len(BY_HAND) % 2])
@@ -42,6 +45,7 @@ def test_thousands_of_generated_kernels(first: int) -> None:
     assert {key: result for key, result in results.items() if not _fine(result)} == {}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_once_is_right_now(name: str, way: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from kernels import BY_NAME, REFERENCES, panels
 from kernels.replay import Mark, Placed, placed, replay
+from kernels.tiers import tier
 
 from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.core.trace import Trace
@@ -40,7 +41,7 @@ BY_DATA = {
 """Reference kernels that ``kernels.replay`` cannot follow, because their way depends on more than indices."""
 
 CASES = [
-    pytest.param(r.name, a, id=f"{r.name}-{a}", marks=[pytest.mark.full] if r.full else [])
+    pytest.param(r.name, a, id=f"{r.name}-{a}", marks=tier(r))
     for r in REFERENCES
     for a in r.architectures
     if r.name not in UNSUPPORTED
