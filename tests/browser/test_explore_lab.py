@@ -16,7 +16,7 @@ from matmul_cell import BUILDER
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 expect = sync_api.expect
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.wide]
 
 CALL = """\
 explorer = explore(matmul, M=128, N=128, K=128, block_M=[32, 64, 128], block_K=[16, 32, 512], stages=(1, 4),

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
 pytest.importorskip("notebook", reason="Notebook 7 is not installed")
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.wide]
 
 KERNEL = """\
 %load_ext tltrace_nb

@@ -17,7 +17,12 @@ from lessons import FOLDER, LESSONS, printed, read, solved, tagged, tags
 from tltrace_nb import datasets
 
 MOST_BYTES = 150_000
-each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
+each_lesson = pytest.mark.parametrize(
+    "lesson",
+    [pytest.param(lesson, marks=[] if lesson.name[:2] == "01" else [pytest.mark.wide]) for lesson in LESSONS],
+    ids=lambda lesson: lesson.stem,
+)
+"""The first lesson by default."""
 
 
 def complaints(notebook: Any) -> list[str]:

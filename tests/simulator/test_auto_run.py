@@ -20,7 +20,12 @@ from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.core.trace import Trace
 
 ARCHITECTURE = {"a100": "sm_80", "h200": "sm_90a"}
-GPUS = tuple(ARCHITECTURE)
+GPUS = ("h200", pytest.param("a100", marks=pytest.mark.wide))
+CONSTRUCTS = [
+    pytest.param(name, gpu, id=f"{name}-{gpu}", marks=[pytest.mark.wide] if number % 4 else [])
+    for number, (name, gpu) in enumerate((name, gpu) for name, case in CASES.items() for gpu in case.gpus)
+]
+"""A quarter of them by default."""
 
 
 @functools.cache
@@ -61,7 +66,7 @@ def test_all_marks_more_than_light_and_light_nothing_else(plain: Plain) -> None:
     assert {name for name in light if not name.startswith("ready")} < everything
 
 
-@pytest.mark.parametrize(("name", "gpu"), [(name, gpu) for name, case in CASES.items() for gpu in case.gpus])
+@pytest.mark.parametrize(("name", "gpu"), CONSTRUCTS)
 def test_other_constructs_give_what_they_give_unmarked(name: str, gpu: str) -> None:
     case = CASES[name]
     given = case.inputs()
@@ -76,11 +81,11 @@ def test_other_constructs_give_what_they_give_unmarked(name: str, gpu: str) -> N
         assert torch.equal(unmarked.nan_to_num(), marked.nan_to_num())
 
 
-@pytest.mark.parametrize(
-    ("name", "architecture"), [(name, ARCHITECTURE[gpu]) for name, case in CASES.items() for gpu in case.gpus]
-)
-def test_other_constructs_have_the_cuda_that_they_have_untraced(name: str, architecture: str) -> None:
+@pytest.mark.wide
+@pytest.mark.parametrize(("name", "gpu"), CONSTRUCTS)
+def test_other_constructs_have_the_cuda_that_they_have_untraced(name: str, gpu: str) -> None:
     """Of one or the other of two untraced builds: TileLang's choice of layouts may depend on what it built before."""
+    architecture = ARCHITECTURE[gpu]
     func, target = CASES[name].build(), builds.target_of(architecture)
     with target:
         low = prepare(func, target, TraceOptions.of(auto="all"))
