@@ -5,20 +5,18 @@ In: a kernel with sites as statements. Out: the sites that no schedule of it has
 
 from __future__ import annotations
 
-from typing import Any
-
 from tltrace_nb.core.compile.ir import walk
 from tltrace_nb.core.compile.numbering import MarkedKernel, is_site, site_id
-from tltrace_nb.core.compile.schedule import schedule
+from tltrace_nb.core.compile.schedule import Scheduler
 
 
-def dead_sites(marked: MarkedKernel, target: Any, pass_configs: dict[str, Any] | None) -> frozenset[int]:
+def dead_sites(marked: MarkedKernel, scheduler: Scheduler) -> frozenset[int]:
     """The sites that TileLang drops although they are statements, which it drops with the code around them only.
 
     Statements may make another schedule, or none: then no site is known to be dead.
     """
     try:
-        scheduled = schedule(marked.func, target, pass_configs)
+        scheduled = scheduler(marked.func)
     except Exception:  # TileLang raises plain errors of many kinds
         return frozenset()
     alive = {site_id(statement) for statement, _ in walk(scheduled.body) if is_site(statement)}

@@ -24,7 +24,7 @@ from tltrace_nb.core.compile.numbering import site_statement
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.placement import without_anchors
 from tltrace_nb.core.compile.plans import note_again
-from tltrace_nb.core.compile.schedule import pass_context, resolve_target, schedule
+from tltrace_nb.core.compile.schedule import Scheduler, pass_context, resolve_target
 from tltrace_nb.data.sites import table_rows
 
 
@@ -41,8 +41,9 @@ def lower(func: Any, options: TraceOptions, pass_configs: dict[str, Any] | None)
                 f"kernel {name}: its grid is known only at run time, so nothing can pass slots of the right size to a "
                 "plain @tilelang.jit kernel; build it with @trace.jit, or choose CTAs with trace.enable(ctas=...)"
             )
-        recording = lowering.instrument(schedule(lowering.anchored, target, configs))
-        scheduled_again = schedule(recording, target, configs)
+        scheduler = Scheduler(target, configs)
+        recording = lowering.instrument(scheduler(lowering.anchored))
+        scheduled_again = scheduler(recording)
         if not structural_equal(_skeleton(scheduled_again), _skeleton(recording), map_free_vars=True):
             raise PlacementError(
                 f"kernel {name}: TileLang would schedule the recording kernel a second time and change it; build it "
@@ -52,7 +53,7 @@ def lower(func: Any, options: TraceOptions, pass_configs: dict[str, Any] | None)
             note = note_again(lowering, scheduled_again, target)
         if note:
             noted = lowering.with_note(note)
-            recording = noted.instrument(schedule(noted.anchored, target, configs))
+            recording = noted.instrument(scheduler(noted.anchored))
     return recording
 
 

@@ -48,7 +48,7 @@ from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.payloads import check_moving_payloads, without_payload
 from tltrace_nb.core.compile.placement import leaves_in, place, same_schedule, sites_in
 from tltrace_nb.core.compile.recording_threads import Plan, RecordPlan, plan
-from tltrace_nb.core.compile.schedule import schedule
+from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.core.compile.silence import Silence
 from tltrace_nb.core.compile.swizzle import unknown_blocks
 from tltrace_nb.data.chosen import CtaRuns, Cut
@@ -119,10 +119,11 @@ def prepare(
     """
     func = with_markers(func)
     refuse_names(func)
-    bare = schedule(strip(func), target, pass_configs)
+    scheduler = Scheduler(target, pass_configs)
+    bare = scheduler(strip(func))
     if options.auto is not None:
         func = mark(func, options.auto)
-    settled = settle(func, lambda kernel: _place(kernel, bare, target, pass_configs))
+    settled = settle(func, lambda kernel: _place(kernel, bare, scheduler))
     marked, anchored = settled.result.marked, settled.result.anchored
     shapes = launches(settled.result.placed)
     note = settled.note or (_NOTHING_TO_MARK if options.auto is not None and not marked.sites else "")
@@ -156,15 +157,15 @@ class _Placed:
         return frozenset(sites_in(self.placed))
 
 
-def _place(func: Any, bare: Any, target: Any, pass_configs: dict[str, Any] | None) -> _Placed:
+def _place(func: Any, bare: Any, scheduler: Scheduler) -> _Placed:
     """Number, attach, schedule and place a kernel's markers; ``bare`` is its schedule without them."""
     marked = read_sites(func)
     check_moving_payloads(marked)
-    anchored, scheduled = _attach(marked, bare, target, pass_configs)
+    anchored, scheduled = _attach(marked, bare, scheduler)
     return _Placed(marked, anchored, place(scheduled, marked))
 
 
-def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str, Any] | None) -> tuple[Any, Any]:
+def _attach(marked: MarkedKernel, bare: Any, scheduler: Scheduler) -> tuple[Any, Any]:
     """The anchored kernel and its schedule, which is the bare kernel's."""
     if not marked.sites:
         return strip(marked.func), bare
@@ -183,11 +184,11 @@ def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str
                     inline_lets=inline_lets,
                     dead=gone,
                 )
-                scheduled = schedule(anchored, target, pass_configs)
+                scheduled = scheduler(anchored)
                 if not same_schedule(scheduled, bare):
                     break
                 missing = sites_in(anchored) - sites_in(scheduled)
-                if not missing or not missing - dead_sites(marked, target, pass_configs):
+                if not missing or not missing - dead_sites(marked, scheduler):
                     return anchored, scheduled, set()
                 lost = anchored, scheduled, missing
                 gone = leaves_in(anchored) - leaves_in(scheduled)
@@ -200,13 +201,13 @@ def _attach(marked: MarkedKernel, bare: Any, target: Any, pass_configs: dict[str
     if guilty is not None:
         raise PayloadError(
             f"kernel {marked.name}, {guilty.source}: reading the payload of {guilty.name!r} would change TileLang's "
-            f"schedule on {target.attrs['arch']}; give an expression of loop indices, block indices or kernel "
+            f"schedule on {scheduler.architecture}; give an expression of loop indices, block indices or kernel "
             "parameters"
         )
     where = ", ".join(dict.fromkeys(s.source for s in marked.sites if found is None or s.id in found[2]))
     what = "would change" if found is None else "would be dropped by"
     raise PlacementError(
-        f"kernel {marked.name}: markers at {where} {what} TileLang's schedule on {target.attrs['arch']}; "
+        f"kernel {marked.name}: markers at {where} {what} TileLang's schedule on {scheduler.architecture}; "
         "put the markers around tile operators (T.copy, T.gemm, T.Parallel loops), or outside the pipelined loop"
     )
 

@@ -126,7 +126,9 @@ class _Draft:
                 chosen = frozenset().union(*(_choose(group, p, shift, draft.roles.producer) for p in parts))
                 begun[site.id] = begun.get(site.id, frozenset()) | chosen
             undecided = arrival.undecided if group.per == "group" else frozenset()
-            draft.stops.append(_Stop(statement, site.id, arrival.threads, undecided, chosen, _trip_count(above, launch)))
+            draft.stops.append(
+                _Stop(statement, site.id, arrival.threads, undecided, chosen, _trip_count(above, launch))
+            )
             for thread in chosen:
                 draft.groups.setdefault(thread, group.name)
         return draft

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tilelang
@@ -107,6 +107,23 @@ def schedule(func: Any, target: Any, pass_configs: dict[str, Any] | None = None)
         (result,) = scheduled.module.functions.values()
         return result
     raise AssertionError("the pipeline ended without reaching the boundary")
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """TileLang's scheduler for one target, with one set of pass configs."""
+
+    target: Any
+    pass_configs: dict[str, Any] | None = None
+
+    def __call__(self, func: Any) -> Any:
+        """The PrimFunc, scheduled; as ``schedule``."""
+        return schedule(func, self.target, self.pass_configs)
+
+    @property
+    def architecture(self) -> str:
+        """The architecture that it schedules for."""
+        return str(self.target.attrs["arch"])
 
 
 def planned(scheduled: Any, target: Any) -> Any:
