@@ -53,7 +53,6 @@ def test_which_is_one_of_those_that_tilelang_generates(reference: Reference, arc
     _, bare, _ = _planned(reference.name, architecture)
     first = builds.stripped(reference.name, architecture).cuda
     assert bare.cuda == first or bare.cuda in _plain(reference, architecture)
-    )
 
 
 def _plain(reference: Reference, architecture: str) -> Iterator[str]:
