@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelang.ir import stamp_stmt_spans
 from tvm import tirx
 
 from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, rebuild, sequence, span_of
+from tltrace_nb.core.compile.upstream import stamp_stmt_spans
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
 
 _COMBINE = {"sum": lambda a, b: a + b, "max": tirx.max, "min": tirx.min}

@@ -29,10 +29,6 @@ from typing import Any, NamedTuple
 
 import tilelang
 import tvm_ffi
-from tilelang.backend.module import BackendContext
-from tilelang.engine.lower import extrac_params, lower_with_context
-from tilelang.jit.adapter.base import CachedTextSource
-from tilelang.jit.adapter.kernel_cache import TVMFFIKernelCache
 from tilelang.jit.kernel import JITKernel
 
 from tltrace_nb._version import __version__
@@ -40,6 +36,13 @@ from tltrace_nb.core.compile import device
 from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.resources import dynamic_shared
 from tltrace_nb.core.compile.schedule import pass_context
+from tltrace_nb.core.compile.upstream import (
+    BackendContext,
+    CachedTextSource,
+    TVMFFIKernelCache,
+    extrac_params,
+    lower_with_context,
+)
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE
 
 DEFAULT_MIB = 2048

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import tilelang
-from tilelang.ir import get_stmt_span, span_to_location
 from tvm import tirx
 from tvm.tirx.stmt_functor import ir_transform, post_order_visit, substitute
 
 from tltrace_nb.base.words import CELL, in_cells
+from tltrace_nb.core.compile.upstream import get_stmt_span, span_to_location
 
 Stmt = Any
 Expr = Any

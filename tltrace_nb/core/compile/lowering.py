@@ -4,7 +4,8 @@ In: a PrimFunc with placeholders, a target, options. Out: :class:`Lowering`, whi
 scheduled PrimFunc into the recording one. Its steps, in order: add automatic markers where they are asked for
 (``auto.marks``, and ``auto.fallback`` for those that find no place), number the markers (``numbering``), attach them to
 operators (``anchors``), let TileLang schedule the kernel with and without them (``schedule``) and see that both are the
-same, put the markers back (``placement``), choose who writes (``recording_threads``), and emit the calls (here, with ``device``).
+same, put the markers back (``placement``), choose who writes (``recording_threads``), and emit the calls (here, with
+``device``).
 """
 
 from __future__ import annotations

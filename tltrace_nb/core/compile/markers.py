@@ -20,13 +20,12 @@ from types import TracebackType
 from typing import Any, Literal
 
 import tilelang.language as T
-from tilelang.language.eager.builder import Builder
-from tilelang.language.kernel import KernelLaunchFrame
 from tvm import tirx
 
 from tltrace_nb.base.errors import MarkerError, PayloadError, TokenError
 from tltrace_nb.core.compile.carried import MARKER, carried
 from tltrace_nb.core.compile.ir import shown_source
+from tltrace_nb.core.compile.upstream import Builder, KernelLaunchFrame
 from tltrace_nb.data.sites import ENTRY_POINT, EventKind, PayloadType
 
 DEFAULT_LANE = "main"

@@ -21,14 +21,17 @@ from typing import Any
 
 import tilelang
 from tilelang import tvm
-from tilelang.backend.module import BackendContext, create_backend_context
-from tilelang.backend.pass_pipeline import PassPipeline
-from tilelang.backend.target import auto_detect_target
-from tilelang.cuda import pipeline as cuda_pipeline
-from tilelang.engine.semantic_check import PreLowerSemanticCheck
-from tilelang.transform.pass_config import normalize_pass_configs
 
 from tltrace_nb.base.errors import VersionError
+from tltrace_nb.core.compile.upstream import (
+    BackendContext,
+    PassPipeline,
+    PreLowerSemanticCheck,
+    auto_detect_target,
+    create_backend_context,
+    cuda_pipeline,
+    normalize_pass_configs,
+)
 
 KNOWN_TILELANG = "0.1.15"
 """The release whose pipeline the tests have compared; others are accepted when their pipeline has the same shape."""

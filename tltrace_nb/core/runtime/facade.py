@@ -12,18 +12,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import tilelang.cache
-from tilelang.engine.lower import extrac_params
-from tilelang.jit.adapter import BaseKernelAdapter
 from tilelang.jit.kernel import JITKernel
 from tilelang.profiler import Profiler, TensorSupplyType
 
 from tltrace_nb.base.notices import say_once
 from tltrace_nb.core.compile.numbering import strip
+from tltrace_nb.core.compile.upstream import BaseKernelAdapter, extrac_params
 from tltrace_nb.core.runtime.blocks import untraced
 
 if TYPE_CHECKING:
-    from tilelang.backend.module import BackendContext
-
+    from tltrace_nb.core.compile.upstream import BackendContext
     from tltrace_nb.data.sites import SiteTable
 
 TIMED = (

@@ -273,8 +273,9 @@ def _untuned(tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _replaced() -> list[tuple[Any, str, Callable[[Own], Own]]]:
     import tilelang
-    from tilelang.autotuner.tuner import AutoTuneImpl, AutoTuner
     from tilelang.jit import JITImpl, JITKernel
+
+    from tltrace_nb.core.compile.upstream import AutoTuneImpl, AutoTuner
 
     modules = [tilelang, *map(importlib.import_module, ("tilelang.cache", "tilelang.jit"))]
     own = modules[1].cached

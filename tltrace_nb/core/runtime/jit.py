@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import tilelang
 from tilelang.jit import JITImpl
 from tilelang.jit.kernel import JITKernel
-from tilelang.transform.pass_config import normalize_pass_configs
 from tvm import tirx
 
 from tltrace_nb.base.errors import DeviceError, NotTracedError
@@ -31,6 +30,7 @@ from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.plans import BarePlan
 from tltrace_nb.core.compile.schedule import opened, resolve_context
+from tltrace_nb.core.compile.upstream import normalize_pass_configs
 from tltrace_nb.core.runtime.facade import RecordingKernel
 from tltrace_nb.core.runtime.traced import TracedKernel, VirtualTracedKernel
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE, SiteTable

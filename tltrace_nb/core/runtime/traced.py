@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-from tilelang.backend.module import create_backend_context
 from tilelang.jit.kernel import JITKernel
 from tilelang.profiler import Profiler, TensorSupplyType
 
@@ -23,6 +22,7 @@ from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.resources import resources
 from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.compile.upstream import create_backend_context
 from tltrace_nb.core.runtime.blocks import untraced
 from tltrace_nb.core.runtime.environment import describe
 from tltrace_nb.core.runtime.facade import RecordingKernel

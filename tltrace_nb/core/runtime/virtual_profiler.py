@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 from tilelang.profiler import Profiler
-from tilelang.utils.tensor import get_tensor_supply, is_float8_dtype, torch_assert_close
 
 from tltrace_nb.base.errors import DeviceError
 from tltrace_nb.base.notices import say_once
+from tltrace_nb.core.compile.upstream import get_tensor_supply, is_float8_dtype, torch_assert_close
 from tltrace_nb.core.runtime.facade import RecordingAdapter, RecordingKernel
 
 NS_PER_MS = 1_000_000

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tilelang
-from tilelang.ir import get_stmt_span
 
 from tltrace_nb.core.compile.ir import Stmt, op_name, shown_source, walk
+from tltrace_nb.core.compile.upstream import get_stmt_span
 
 _LIBRARY = Path(tilelang.__file__).parent
 
