@@ -90,16 +90,23 @@ def test_a_png_of_many_rows_stays_within_its_bound(tmp_path: Path) -> None:
     assert height > 10 * width
 
 
-def test_a_png_has_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_png_needs_no_font_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     resvg = pytest.importorskip("resvg_py", reason="resvg_py is not installed")
     draw: Any = resvg.svg_to_bytes
-    monkeypatch.setattr(resvg, "svg_to_bytes", lambda **how: draw(**{**how, "skip_system_fonts": True}))
-    with pytest.raises(Exception, match="no fonts are installed"):
-        write_png(pipeline(), tmp_path / "t.png")
-    assert list(tmp_path.iterdir()) == []
+
+    def drawn(name: str, **without: Any) -> bytes:
+        monkeypatch.setattr(resvg, "svg_to_bytes", lambda **how: draw(**{**how, **without}))
+        return write_png(pipeline(), tmp_path / name).read_bytes()
+
+    alone = drawn("alone.png", skip_system_fonts=True)
+    assert alone == drawn("here.png")
+    assert alone != drawn("blank.png", skip_system_fonts=True, font_files=[])
 
 
-def test_without_resvg_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'tltrace-nb\[png\]'"):
+@pytest.mark.parametrize("package", ["resvg_py", "font_source_sans_pro"])
+def test_without_what_draws_a_png_the_error_says_what_to_install(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError, match=rf"{package}, which .*pip install 'tltrace-nb\[png\]'"):
         write_png(pipeline(), tmp_path / "t.png")

@@ -203,8 +203,7 @@ class Trace(TraceData):
     ) -> Path:
         """The picture of ``to_svg`` as pixels, two to each of the SVG's where that gives no more than 40 million.
 
-        Raises what ``to_svg`` raises, ``ModuleNotFoundError`` where resvg_py is not installed, and ``TraceError`` where
-        there are no fonts to write text with.
+        Raises what ``to_svg`` raises, and ``ModuleNotFoundError`` where resvg_py or its font is not installed.
 
         >>> trace.to_png("gemm.png", ctas=2)
         """

@@ -1,16 +1,14 @@
 """The still picture of a trace as a file: SVG, or PNG by resvg.
 
-In: a trace. Out: a file with the lanes, names and payloads of the figure. PNG needs resvg_py.
+In: a trace. Out: a file with the lanes, names and payloads of the figure. PNG needs resvg_py and a font.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.files import writing
 from tltrace_nb.render.lanes import selected
 from tltrace_nb.render.limits import LIMIT
@@ -33,9 +31,8 @@ ZOOM = 2.0
 """Pixels of a PNG for each of the SVG's, for screens of high density."""
 MOST_PIXELS = 40_000_000
 """A PNG has no more: 160 MB while it is drawn."""
-_FAMILIES = ("Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans", "Helvetica")
-"""Families of fonts, the first that is there is taken: the drawing library does not ask the machine for its default."""
-_PROBE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text y="9">x</text></svg>'
+FAMILY = "Source Sans Pro"
+"""The font of a PNG, which comes with the extra that draws it: pictures are the same on every machine."""
 
 
 def write_svg(
@@ -69,33 +66,24 @@ def write_png(
 ) -> Path:
     """Write the picture as PNG and return the path; options and errors as ``Trace.to_png``."""
     try:
+        import font_source_sans_pro as font
         import resvg_py
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "PNG files need resvg_py, which is not installed: pip install 'tltrace-nb[png]'; to_svg needs nothing",
-            name="resvg_py",
+            f"PNG files need {error.name}, which is not installed: pip install 'tltrace-nb[png]'; to_svg needs nothing",
+            name=error.name,
         ) from error
 
     text = _drawn(trace, title, ctas, events, limit, time, width)
     height = float(text.partition('height="')[2].partition('"')[0])
     zoom = min(ZOOM, math.sqrt(MOST_PIXELS / (width * height)))
-    family = _family(resvg_py.svg_to_bytes)
-    pixels = resvg_py.svg_to_bytes(svg_string=text, zoom=zoom, font_family=family, sans_serif_family=family)
+    files = [font.font_files_ttf[f"SourceSansPro{weight}"] for weight in ("", "Bold")]
+    pixels = resvg_py.svg_to_bytes(
+        svg_string=text, zoom=zoom, font_files=files, font_family=FAMILY, sans_serif_family=FAMILY
+    )
     with writing(path) as file:
         file.write(bytes(pixels))
     return Path(path)
-
-
-def _family(draw: Callable[..., Any]) -> str:
-    """A family of the machine's fonts that gives text. Raises ``TraceError`` where there is none."""
-    blank = draw(svg_string=_PROBE, skip_system_fonts=True)
-    for family in _FAMILIES:
-        if draw(svg_string=_PROBE, font_family=family, sans_serif_family=family) != blank:
-            return family
-    raise TraceError(
-        f"no fonts are installed that the picture could use for its text ({', '.join(_FAMILIES)}): install one, or use "
-        "to_svg"
-    )
 
 
 def _drawn(
