@@ -1,7 +1,7 @@
 // For readers who do not see the canvas: the focused event in words, and a table of the events in view.
 
 import { h } from "./dom";
-import { HIDDEN, lowerBound } from "./events";
+import { eventsBetween } from "./events";
 import { factsOf, sentence } from "./facts";
 import type { Texts } from "./label";
 import type { Scene } from "./scene";
@@ -53,10 +53,7 @@ export function eventsInView(scene: Scene, most: number): { positions: number[];
     for (const lane of strip.node.lanes)
       for (let row = lane.row; row < lane.row + lane.rows; row++) {
         const { offset, rate } = axis.line(lane);
-        const from = events.firstEndingFrom(row, (span.from - offset) / rate);
-        const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
-        for (let i = from; i < to; i++) {
-          if (events.code[i] === HIDDEN) continue;
+        for (const i of eventsBetween(events, row, (span.from - offset) / rate, (span.to - offset) / rate)) {
           if (positions.length === most) return { positions, more: true };
           positions.push(i);
         }

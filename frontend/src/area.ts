@@ -1,7 +1,7 @@
 // Which events a brushed area touches.
 
 import type { Span } from "./axis";
-import { HIDDEN, lowerBound } from "./events";
+import { eventsBetween } from "./events";
 import type { Scene } from "./scene";
 import { GAP, ROW, type Strip } from "./tree";
 
@@ -16,9 +16,7 @@ export function inside({ events, axis, rows }: Scene, { span, lanes }: Area): Ui
   const found: number[] = [];
   const take = (row: number) => {
     const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
-    const from = events.firstEndingFrom(row, (span.from - offset) / rate);
-    const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
-    for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
+    for (const i of eventsBetween(events, row, (span.from - offset) / rate, (span.to - offset) / rate)) found.push(i);
   };
   for (const strip of lanes ? rows.between(lanes[0], lanes[1]) : rows.strips) {
     if (strip.kind === "head") continue;

@@ -117,8 +117,7 @@ function extentNs(events: Events): Span {
     if (first === end) continue;
     const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
     from = Math.min(from, nsOffset + nsRate * events.start[first]);
-    // In a crowded row the last event need not end last.
-    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
+    to = Math.max(to, nsOffset + nsRate * events.lastEnd(row));
   }
   return from <= to ? { from, to } : { from: 0, to: 1 };
 }

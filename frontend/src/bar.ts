@@ -158,7 +158,9 @@ export class Legend {
     "aria-label": "Names: click hides one, Alt click shows it alone",
   });
   private readonly counts: Uint32Array;
-  private chips = new Map<string, HTMLElement>();
+  private readonly chips = new Map<string, HTMLElement>();
+  private readonly scales = h("span");
+  private readonly rest = h("span", { class: "tlt-count" });
   /** Shows and hides the run before. */
   private readonly before = h(
     "button",
@@ -178,6 +180,7 @@ export class Legend {
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
     this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
+    this.root.append(this.scales, ...this.chips.values(), ...(scene.ghost ? [this.before] : []), this.rest);
     this.show();
   }
 
@@ -217,12 +220,8 @@ export class Legend {
     press(this.before, state.ghost);
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
-    this.root.replaceChildren(
-      ...ramp,
-      ...this.chips.values(),
-      ...(this.scene.ghost ? [this.before] : []),
-      ...(rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []),
-    );
+    this.scales.replaceChildren(...ramp);
+    this.rest.textContent = rest > 0 ? `and ${number(rest)} more names` : "";
     this.root.hidden = !events.count;
   }
 

@@ -53,6 +53,7 @@ export class Events {
   readonly flowSrc: Uint32Array;
   readonly flowDst: Uint32Array;
   private inverse: Uint32Array | null = null;
+  private latestEnds = new Map<number, Float64Array>();
 
   constructor(wire: Wire) {
     const { header } = wire;
@@ -168,17 +169,39 @@ export class Events {
     return this.lanes[this.rowLane[this.rowOf(i)]];
   }
 
-  /** The first event of row `row` that ends at `cycle` or later; the row's end where none does. */
+  /**
+   * The first event of row `row` that ends at `cycle` or later; the row's end where none does. In the shared row of a
+   * crowded lane, some after it may end earlier.
+   */
   firstEndingFrom(row: number, cycle: number): number {
     const from = this.rowStart[row];
     const to = this.rowStart[row + 1];
+    if (this.isCrowded(row)) return from + lowerBound(this.latest(row), cycle, 0, to - from);
     let i = upperBound(this.start, cycle, from, to);
-    // Events of a row follow one another, but in the last row of a crowded lane they may overlap.
-    let back = this.rowStart[row + 1] - from > 0 && this.isCrowded(row) ? 64 : 1;
-    while (i > from && back-- > 0 && this.start[i - 1] + this.duration[i - 1] >= cycle) i--;
+    while (i > from && this.end(i - 1) >= cycle) i--;
     return i;
   }
 
+  /** When the last event of a row ends that is not empty. */
+  lastEnd(row: number): number {
+    const last = this.rowStart[row + 1] - 1;
+    return this.isCrowded(row) ? this.latest(row)[last - this.rowStart[row]] : this.end(last);
+  }
+
+  /** For every event of a row, the latest end of it and of those before it: it never falls, so it can be searched. */
+  private latest(row: number): Float64Array {
+    let known = this.latestEnds.get(row);
+    if (!known) {
+      const from = this.rowStart[row];
+      known = new Float64Array(this.rowStart[row + 1] - from);
+      for (let n = 0, end = Number.NEGATIVE_INFINITY; n < known.length; n++)
+        known[n] = end = Math.max(end, this.end(from + n));
+      this.latestEnds.set(row, known);
+    }
+    return known;
+  }
+
+  /** Whether events of a row may overlap: they share the last row of a lane that has too many at a time. */
   isCrowded(row: number): boolean {
     const lane = this.lanes[this.rowLane[row]];
     return row - lane.row === MOST_ROWS - 1;
@@ -196,7 +219,13 @@ export class Events {
   /** The same events at other times, which may change while they keep the order of their rows. */
   at(start: Float64Array, duration: Float64Array): Events {
     const code = new Uint8Array(this.count);
-    return Object.assign(Object.create(Events.prototype) as Events, this, { start, duration, code });
+    const latestEnds = new Map();
+    return Object.assign(Object.create(Events.prototype) as Events, this, { start, duration, code, latestEnds });
+  }
+
+  /** The times have changed. */
+  retimed(): void {
+    this.latestEnds.clear();
   }
 
   /** Bytes held for the events. */
@@ -216,8 +245,16 @@ export class Events {
       this.flowDst,
     ]);
     if (this.inverse) columns.add(this.inverse);
+    for (const ends of this.latestEnds.values()) columns.add(ends);
     return [...columns].reduce((sum, column) => sum + column.byteLength, 0);
   }
+}
+
+/** The events of a row, but for hidden ones, that touch the cycles `from`..`to`, which is itself not part of it. */
+export function* eventsBetween(events: Events, row: number, from: number, to: number): Generator<number> {
+  const first = events.firstEndingFrom(row, from);
+  const last = lowerBound(events.start, to, first, events.rowStart[row + 1]);
+  for (let i = first; i < last; i++) if (events.code[i] !== HIDDEN && events.end(i) >= from) yield i;
 }
 
 /** The first index in `from`..`to` whose value is above `value`. */

@@ -10,21 +10,20 @@ export function hit(events: Events, row: number, cycle: number, reach: number): 
   const from = events.rowStart[row];
   const to = events.rowStart[row + 1];
   const after = upperBound(events.start, cycle, from, to);
+  const first = events.firstEndingFrom(row, cycle - reach);
+  const crowded = events.isCrowded(row);
   let best = -1;
   let distance = reach;
-  const consider = (i: number) => {
-    if (events.code[i] === HIDDEN) return;
-    const before = events.start[i] - cycle;
-    const behind = cycle - events.end(i);
-    const away = Math.max(before, behind, 0);
-    if (away < distance || (away === distance && best < 0)) {
-      best = i;
-      distance = away;
-    }
-  };
-  const back = events.isCrowded(row) ? 64 : 8;
-  for (let i = after - 1; i >= Math.max(from, after - back); i--) consider(i);
-  for (let i = after; i < Math.min(to, after + 8); i++) consider(i);
+  for (let i = after - 1; i >= first; i--) {
+    if (events.code[i] === HIDDEN) continue;
+    const away = Math.max(cycle - events.end(i), 0);
+    if (away < distance || (away === distance && best < 0)) [best, distance] = [i, away];
+    if (!crowded || away === 0) break; // in other rows, those before it end earlier
+  }
+  for (let i = after; i < to && events.start[i] - cycle <= distance; i++) {
+    if (events.code[i] === HIDDEN) continue;
+    return best >= 0 && events.start[i] - cycle === distance ? best : i;
+  }
   return best;
 }
 

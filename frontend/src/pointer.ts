@@ -267,6 +267,7 @@ export class Pointer {
     const { strip } = this.stripAt(y);
     if (!strip || x >= this.to.frame().gutter) return;
     event.preventDefault();
+    event.stopPropagation(); // the notebook would open its own over it
     this.to.menu(strip, x, y);
   }
 }

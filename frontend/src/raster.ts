@@ -59,6 +59,7 @@ export class Raster {
       if (code === HIDDEN) return;
       const x = (events.start[i] - cycle) * scale;
       const length = events.duration[i] * scale;
+      if (x + length < 0) return; // in a shared row, an event that ends before the view may follow one that does not
       if (length < 1) {
         if (length === 0 && looked <= most) notes.point(i, Math.floor(x));
         this.gather(Math.max(Math.floor(x), 0), code, Math.max(events.duration[i], 1), inks, scale, width);

@@ -25,13 +25,13 @@ export const STYLE = `
 .tlt button { cursor: pointer; min-width: 24px; }
 .tlt button:hover, .tlt select:hover { background: var(--tlt-head); }
 .tlt button[aria-pressed=true] { background: var(--tlt-ink); color: var(--tlt-ground); border-color: var(--tlt-ink); }
-.tlt button:disabled { opacity: 0.4; cursor: default; }
+.tlt button:disabled { opacity: 0.4; pointer-events: none; }
 .tlt-group { display: inline-flex; }
 .tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
 .tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
 .tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
 .tlt input[type=search] { width: 9.5em; min-width: 6em; }
-.tlt :focus { outline: none; }
+.tlt:focus, .tlt :focus { outline: none; }
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
 .tlt-note { padding: 0 8px 4px; overflow-wrap: anywhere; }
@@ -40,7 +40,8 @@ export const STYLE = `
   touch-action: pan-y; }
 .tlt-stage { position: relative; border-top: 1px solid var(--tlt-line); overflow: hidden; resize: vertical;
   min-height: 80px; max-height: 90vh; touch-action: pan-y; user-select: none; -webkit-user-select: none; }
-.tlt-stage:focus-visible { outline-offset: -2px; }
+.tlt-stage:focus::after { content: ""; position: absolute; inset: 0; z-index: 2; pointer-events: none;
+  border: 2px solid var(--tlt-accent); }
 .tlt-stage canvas { position: absolute; left: 0; top: 0; display: block; }
 .tlt-stage canvas + canvas { pointer-events: none; }
 .tlt-scroll { position: absolute; right: 0; bottom: 0; width: 14px; overflow: hidden auto; scrollbar-width: thin; }

@@ -84,6 +84,7 @@ export class Transition {
       start[i] = fromStart[i] + (to.events.start[i] - fromStart[i]) * way;
       duration[i] = fromDuration[i] + (to.events.duration[i] - fromDuration[i]) * way;
     }
+    scene.events.retimed();
     scene.levels.clear();
     scene.state = to.state;
     scene.rows = to.rows;

@@ -126,7 +126,7 @@ export class View {
       "div",
       {
         class: "tlt",
-        "data-lm-suppress-shortcuts": "true",
+        tabindex: "-1",
         "data-theme": options.theme ?? "auto",
         role: "region",
         "aria-label": `Timeline of ${wire.header.title || "a trace"}`,
@@ -146,7 +146,7 @@ export class View {
     const [least, most] = USUAL_HEIGHT;
     const wanted = options.height ?? Math.min(Math.max(scene.rows.height + AXIS + 1, least), most);
     this.stage.style.height = before ? before.heightOver(wanted) : `${wanted}px`;
-    const focused = before?.root.contains(document.activeElement);
+    const focused = before?.root.contains(focusedIn(before.root));
     if (before) before.root.replaceWith(this.root);
     else host.append(this.root);
     this.theme = themeOf(this.root);
@@ -170,7 +170,7 @@ export class View {
     this.listen(signal);
     this.retheme();
     if (before) this.moveOn(before);
-    if (focused) this.stage.focus();
+    if (focused) this.stage.focus({ preventScroll: true });
     this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
   }
 
@@ -239,8 +239,9 @@ export class View {
       this.note.textContent = scene.message;
       this.note.hidden = !scene.message;
     });
-    stage.addEventListener("keydown", (event) => this.key(event), { signal });
-    stage.addEventListener(
+    this.keepFocus(signal);
+    this.root.addEventListener("keydown", (event) => this.key(event), { signal });
+    this.root.addEventListener(
       "pointerdown",
       (event) => {
         if (!this.menu.holds(event.target as Node)) this.menu.close();
@@ -263,6 +264,27 @@ export class View {
       sizes.disconnect();
       seen.disconnect();
     });
+  }
+
+  /** Whatever is clicked, the lanes have the keys, but for a box that is typed into: else a notebook would have them. */
+  private keepFocus(signal: AbortSignal): void {
+    const { root, stage } = this;
+    let byHand = false;
+    root.addEventListener("pointerdown", () => (byHand = true), { signal, capture: true });
+    root.addEventListener("keydown", () => (byHand = false), { signal, capture: true });
+    for (const type of ["click", "change"] as const)
+      root.addEventListener(
+        type,
+        ({ target }) => {
+          const focused = focusedIn(root);
+          const elsewhere = focused === null || !root.contains(focused);
+          const done = focused === (target as Element).closest(type === "click" ? "button" : "select");
+          // What takes no focus itself hands it on to the root; there it stays as long as words are marked.
+          const plain = focused === root && getSelection()?.isCollapsed !== false;
+          if (byHand && (elsewhere || done || plain || focused === this.scroll)) stage.focus({ preventScroll: true });
+        },
+        { signal },
+      );
   }
 
   /** Take everything away. */
@@ -360,8 +382,10 @@ export class View {
 
   // Hands
 
+  /** Keys on the lanes, and those on a control for which it has no use itself. None goes on to the notebook. */
   private key(event: KeyboardEvent): void {
-    if (event.target !== this.stage) return;
+    if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+    if (event.target !== this.stage && event.target !== this.root && !isSpare(event)) return;
     const desk: Desk = {
       search: () => this.bar.search.focus(),
       help: () => this.help(),
@@ -471,6 +495,17 @@ export class View {
     scene.select(positions.length ? positions : null);
     this.quiet = false;
   }
+}
+
+/** The element under `root` that has the focus, be it in a shadow tree. */
+function focusedIn(root: HTMLElement): Element | null {
+  return (root.getRootNode() as Document | ShadowRoot).activeElement;
+}
+
+/** Whether a button, of no menu and no dialog, has no use for a key. */
+function isSpare({ target, key }: KeyboardEvent): boolean {
+  const button = (target as Element).closest("button");
+  return button !== null && !button.closest("[role=menu], [role=dialog]") && !["Enter", " ", "Tab"].includes(key);
 }
 
 function sameNumbers(a: Uint32Array, b: Uint32Array): boolean {

@@ -1,6 +1,7 @@
 // From one event to the next, for the keys: across lanes, along arrows, into the view.
 
-import { type Events, HIDDEN, type Lane, lowerBound } from "./events";
+import { type Events, type Lane, lowerBound } from "./events";
+import { hit } from "./hit";
 import type { Scene } from "./scene";
 
 /** The visible event of `lane` that is nearest to a time of the axis; -1 for none. */
@@ -10,13 +11,10 @@ function nearest({ events, axis }: Scene, lane: Lane, time: number): number {
   let best = -1;
   let distance = Number.POSITIVE_INFINITY;
   for (let row = lane.row; row < lane.row + lane.rows; row++) {
-    const [from, to] = [events.rowStart[row], events.rowStart[row + 1]];
-    const at = lowerBound(events.start, cycle, from, to);
-    for (const i of [at - 1, at]) {
-      if (i < from || i >= to || events.code[i] === HIDDEN) continue;
-      const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
-      if (away < distance) [best, distance] = [i, away];
-    }
+    const near = hit(events, row, cycle, distance);
+    if (near < 0) continue;
+    const away = Math.max(events.start[near] - cycle, cycle - events.end(near), 0);
+    if (away < distance) [best, distance] = [near, away];
   }
   return best;
 }

@@ -119,3 +119,13 @@ export function randomEvents(seed: number, count: number, longest = 40, lanes = 
     thread: roll(lanes) * 32,
   }));
 }
+
+/** A lane with many events at a time, among them long ones that begin early. */
+export function crowd(seed: number): Events {
+  const roll = dice(seed);
+  const made = Array.from({ length: 400 }, () => ({
+    start: roll(60),
+    duration: roll(8) ? roll(20) : 200 + roll(3000),
+  }));
+  return eventsOf([...made, ...randomEvents(seed, 300, 30)]);
+}

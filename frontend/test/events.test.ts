@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Axis } from "../src/axis";
+import { eventsBetween } from "../src/events";
 import { MOST_ROWS } from "../src/stack";
 import { bytesOf, Wire } from "../src/wire";
-import { eventsOf, randomEvents, wireOf } from "./build";
+import { crowd, dice, eventsOf, randomEvents, wireOf } from "./build";
 
 function rows(made: Parameters<typeof eventsOf>[0]): number[] {
   const events = eventsOf(made);
@@ -82,6 +84,33 @@ test("a crowd at one time fills the last row, and every event is there", () => {
     [...events.id].sort((a, b) => a - b),
     Array.from({ length: 500 }, (_, i) => i),
   );
+});
+
+test("what a part of a row touches is found in every row, also where its events overlap", () => {
+  for (let seed = 0; seed < 20; seed++) {
+    const events = crowd(seed);
+    const roll = dice(seed + 100);
+    assert.ok(events.isCrowded(events.rowLane.length - 1));
+    for (let row = 0; row < events.rowLane.length; row++) {
+      const all = Array.from(
+        { length: events.rowStart[row + 1] - events.rowStart[row] },
+        (_, n) => events.rowStart[row] + n,
+      );
+      for (let n = 0; n < 20; n++) {
+        const from = roll(3500);
+        const to = from + roll(60);
+        const wanted = all.filter((i) => events.start[i] < to && events.end(i) >= from);
+        assert.deepEqual([...eventsBetween(events, row, from, to)], wanted);
+      }
+      assert.equal(events.lastEnd(row), Math.max(...all.map((i) => events.end(i))));
+    }
+  }
+});
+
+test("the axis reaches to the end of an event that many later ones hide in a shared row", () => {
+  const late = Array.from({ length: 2000 }, (_, n) => ({ start: 100 + n, duration: 60 }));
+  const events = eventsOf([...Array.from({ length: 60 }, () => ({ start: 0, duration: 50_000 })), ...late]);
+  assert.ok(new Axis(events, "ns").whole.to >= 50_000);
 });
 
 test("every event keeps what it is through the reordering by rows", () => {

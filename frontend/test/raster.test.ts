@@ -4,7 +4,7 @@ import type { Events } from "../src/events";
 import { hit, neighbour } from "../src/hit";
 import { build, Levels } from "../src/levels";
 import { type Inks, Raster, SHADES } from "../src/raster";
-import { eventsOf, randomEvents } from "./build";
+import { crowd, eventsOf, randomEvents } from "./build";
 
 // Pixels that say what they are: the code, and how full.
 const INKS: Inks = {
@@ -15,7 +15,10 @@ const INKS: Inks = {
 const SILENT = { least: 1e9, bar: () => {}, point: () => {} };
 
 function prepared(seed: number, count: number, longest: number): Events {
-  const events = eventsOf(randomEvents(seed, count, longest));
+  return coded(eventsOf(randomEvents(seed, count, longest)));
+}
+
+function coded(events: Events): Events {
   for (let i = 0; i < events.count; i++) events.code[i] = events.nameCode(i);
   return events;
 }
@@ -36,7 +39,7 @@ const rowsOf = (events: Events) => Array.from({ length: events.rowLane.length },
 
 test("no event is invisible, and no pixel is painted where none is, at any zoom", () => {
   for (let seed = 0; seed < 60; seed++) {
-    const events = prepared(seed, 200, seed % 2 ? 4 : 60);
+    const events = seed % 3 ? prepared(seed, 200, seed % 2 ? 4 : 60) : coded(crowd(seed));
     const width = 100;
     for (const scale of [width / (events.cycles + 1), 0.3, 1, 7.3]) {
       const cycle = scale < 0.2 ? 0 : (seed * 31) % 500;
@@ -144,6 +147,12 @@ test("the pointer finds every event by its middle", () => {
       if (events.duration[i] > 1) assert.equal(hit(events, row, events.start[i] + events.duration[i] / 2, 0.1), i);
     }
   }
+});
+
+test("the pointer finds what spans it in a shared row, however many began since and have ended", () => {
+  const past = Array.from({ length: 300 }, (_, n) => ({ start: 10 + n, duration: 60 }));
+  const events = eventsOf([...Array.from({ length: 60 }, () => ({ start: 0, duration: 5000 })), ...past]);
+  assert.equal(events.end(hit(events, events.rowLane.length - 1, 4000, 0.1)), 5000);
 });
 
 test("next and previous walk all events of a lane by start, and back", () => {

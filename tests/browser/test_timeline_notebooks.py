@@ -134,14 +134,29 @@ def test_from_the_cell_to_the_printed_result(session: Session) -> None:
     assert rows == {"scale": "8.0", "done": "8.0"}
 
 
-def test_keys_in_the_timeline_are_not_the_notebooks(session: Session) -> None:
-    cells = session.tab.locator(".jp-Notebook .jp-Cell").count()
-    stage = session.stage(SHOWN)
-    stage.click(position={"x": 300, "y": 60})
-    for key in ("a", "d", "d", "s", "x", "m", "w"):
+PARTS = (".tlt-map", ".tlt-bar", ".tlt-title", ".tlt-legend", ".tlt-legend button", ".tlt-stage", "button:text-is('Fit')")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_keys_in_the_timeline_are_not_the_notebooks(session: Session, part: str) -> None:
+    """Wherever in it was clicked: move right twice deletes no cell, and A inserts none."""
+    cells = session.tab.locator(".jp-Notebook .jp-Cell")
+    before = cells.count()
+    clicked = session.timeline(SHOWN).locator(part).first
+    box = clicked.bounding_box()
+    clicked.click(position={"x": box["width"] - 4, "y": box["height"] / 2})
+    for key in ("a", "b", "d", "d", "s", "x", "m", "w", "z", "0", "0", "ArrowDown"):
         session.tab.keyboard.press(key)
     session.tab.wait_for_timeout(300)
-    assert session.tab.locator(".jp-Notebook .jp-Cell").count() == cells
+    assert cells.count() == before
+    assert session.tab.locator("dialog, .jp-Dialog").count() == 0
+    session.timeline(SHOWN).locator("button:text-is('Fit')").click()
+
+
+def test_the_menu_of_a_label_is_ours(session: Session) -> None:
+    session.stage(SHOWN).click(position={"x": 30, "y": 36}, button="right")
+    sync_api.expect(session.timeline(SHOWN).get_by_role("menu")).to_be_visible()
+    assert session.tab.locator(".lm-Menu:not(.lm-MenuBar)").count() == 0
     session.tab.keyboard.press("Escape")
 
 

@@ -164,6 +164,7 @@ var Events = class _Events {
   flowSrc;
   flowDst;
   inverse = null;
+  latestEnds = /* @__PURE__ */ new Map();
   constructor(wire) {
     const { header } = wire;
     const count2 = header.events;
@@ -265,15 +266,36 @@ var Events = class _Events {
   laneOf(i) {
     return this.lanes[this.rowLane[this.rowOf(i)]];
   }
-  /** The first event of row `row` that ends at `cycle` or later; the row's end where none does. */
+  /**
+   * The first event of row `row` that ends at `cycle` or later; the row's end where none does. In the shared row of a
+   * crowded lane, some after it may end earlier.
+   */
   firstEndingFrom(row, cycle) {
     const from = this.rowStart[row];
     const to = this.rowStart[row + 1];
+    if (this.isCrowded(row)) return from + lowerBound(this.latest(row), cycle, 0, to - from);
     let i = upperBound(this.start, cycle, from, to);
-    let back = this.rowStart[row + 1] - from > 0 && this.isCrowded(row) ? 64 : 1;
-    while (i > from && back-- > 0 && this.start[i - 1] + this.duration[i - 1] >= cycle) i--;
+    while (i > from && this.end(i - 1) >= cycle) i--;
     return i;
   }
+  /** When the last event of a row ends that is not empty. */
+  lastEnd(row) {
+    const last = this.rowStart[row + 1] - 1;
+    return this.isCrowded(row) ? this.latest(row)[last - this.rowStart[row]] : this.end(last);
+  }
+  /** For every event of a row, the latest end of it and of those before it: it never falls, so it can be searched. */
+  latest(row) {
+    let known = this.latestEnds.get(row);
+    if (!known) {
+      const from = this.rowStart[row];
+      known = new Float64Array(this.rowStart[row + 1] - from);
+      for (let n = 0, end = Number.NEGATIVE_INFINITY; n < known.length; n++)
+        known[n] = end = Math.max(end, this.end(from + n));
+      this.latestEnds.set(row, known);
+    }
+    return known;
+  }
+  /** Whether events of a row may overlap: they share the last row of a lane that has too many at a time. */
   isCrowded(row) {
     const lane = this.lanes[this.rowLane[row]];
     return row - lane.row === MOST_ROWS - 1;
@@ -289,7 +311,12 @@ var Events = class _Events {
   /** The same events at other times, which may change while they keep the order of their rows. */
   at(start, duration2) {
     const code = new Uint8Array(this.count);
-    return Object.assign(Object.create(_Events.prototype), this, { start, duration: duration2, code });
+    const latestEnds = /* @__PURE__ */ new Map();
+    return Object.assign(Object.create(_Events.prototype), this, { start, duration: duration2, code, latestEnds });
+  }
+  /** The times have changed. */
+  retimed() {
+    this.latestEnds.clear();
   }
   /** Bytes held for the events. */
   get bytes() {
@@ -308,9 +335,15 @@ var Events = class _Events {
       this.flowDst
     ]);
     if (this.inverse) columns.add(this.inverse);
+    for (const ends of this.latestEnds.values()) columns.add(ends);
     return [...columns].reduce((sum, column) => sum + column.byteLength, 0);
   }
 };
+function* eventsBetween(events, row, from, to) {
+  const first = events.firstEndingFrom(row, from);
+  const last = lowerBound(events.start, to, first, events.rowStart[row + 1]);
+  for (let i = first; i < last; i++) if (events.code[i] !== HIDDEN && events.end(i) >= from) yield i;
+}
 function upperBound(values, value, from, to) {
   while (from < to) {
     const middle = from + to >>> 1;
@@ -541,10 +574,7 @@ function eventsInView(scene, most) {
     for (const lane of strip.node.lanes)
       for (let row = lane.row; row < lane.row + lane.rows; row++) {
         const { offset, rate } = axis.line(lane);
-        const from = events.firstEndingFrom(row, (span.from - offset) / rate);
-        const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
-        for (let i = from; i < to; i++) {
-          if (events.code[i] === HIDDEN) continue;
+        for (const i of eventsBetween(events, row, (span.from - offset) / rate, (span.to - offset) / rate)) {
           if (positions.length === most) return { positions, more: true };
           positions.push(i);
         }
@@ -716,6 +746,7 @@ var Raster = class {
       if (code === HIDDEN) return;
       const x = (events.start[i] - cycle) * scale2;
       const length = events.duration[i] * scale2;
+      if (x + length < 0) return;
       if (length < 1) {
         if (length === 0 && looked <= most) notes.point(i, Math.floor(x));
         this.gather(Math.max(Math.floor(x), 0), code, Math.max(events.duration[i], 1), inks, scale2, width);
@@ -1156,6 +1187,7 @@ var Legend = class {
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
     this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
+    this.root.append(this.scales, ...this.chips.values(), ...scene.ghost ? [this.before] : [], this.rest);
     this.show();
   }
   scene;
@@ -1166,6 +1198,8 @@ var Legend = class {
   });
   counts;
   chips = /* @__PURE__ */ new Map();
+  scales = h("span");
+  rest = h("span", { class: "tlt-count" });
   /** Shows and hides the run before. */
   before = h(
     "button",
@@ -1207,12 +1241,8 @@ var Legend = class {
     press(this.before, state.ghost);
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
-    this.root.replaceChildren(
-      ...ramp,
-      ...this.chips.values(),
-      ...this.scene.ghost ? [this.before] : [],
-      ...rest > 0 ? [h("span", { class: "tlt-count" }, `and ${number(rest)} more names`)] : []
-    );
+    this.scales.replaceChildren(...ramp);
+    this.rest.textContent = rest > 0 ? `and ${number(rest)} more names` : "";
     this.root.hidden = !events.count;
   }
   ramp(low, high) {
@@ -1437,9 +1467,7 @@ function inside({ events, axis, rows }, { span, lanes }) {
   const found = [];
   const take = (row) => {
     const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
-    const from = events.firstEndingFrom(row, (span.from - offset) / rate);
-    const to = lowerBound(events.start, (span.to - offset) / rate, from, events.rowStart[row + 1]);
-    for (let i = from; i < to; i++) if (events.code[i] !== HIDDEN) found.push(i);
+    for (const i of eventsBetween(events, row, (span.from - offset) / rate, (span.to - offset) / rate)) found.push(i);
   };
   for (const strip of lanes ? rows.between(lanes[0], lanes[1]) : rows.strips) {
     if (strip.kind === "head") continue;
@@ -1540,7 +1568,7 @@ function extentNs(events) {
     if (first === end) continue;
     const { nsOffset, nsRate } = events.lanes[events.rowLane[row]];
     from = Math.min(from, nsOffset + nsRate * events.start[first]);
-    for (let i = end - 1; i >= Math.max(first, end - 256); i--) to = Math.max(to, nsOffset + nsRate * events.end(i));
+    to = Math.max(to, nsOffset + nsRate * events.lastEnd(row));
   }
   return from <= to ? { from, to } : { from: 0, to: 1 };
 }
@@ -1564,21 +1592,20 @@ function hit(events, row, cycle, reach) {
   const from = events.rowStart[row];
   const to = events.rowStart[row + 1];
   const after = upperBound(events.start, cycle, from, to);
+  const first = events.firstEndingFrom(row, cycle - reach);
+  const crowded = events.isCrowded(row);
   let best = -1;
   let distance = reach;
-  const consider = (i) => {
-    if (events.code[i] === HIDDEN) return;
-    const before = events.start[i] - cycle;
-    const behind = cycle - events.end(i);
-    const away = Math.max(before, behind, 0);
-    if (away < distance || away === distance && best < 0) {
-      best = i;
-      distance = away;
-    }
-  };
-  const back = events.isCrowded(row) ? 64 : 8;
-  for (let i = after - 1; i >= Math.max(from, after - back); i--) consider(i);
-  for (let i = after; i < Math.min(to, after + 8); i++) consider(i);
+  for (let i = after - 1; i >= first; i--) {
+    if (events.code[i] === HIDDEN) continue;
+    const away = Math.max(cycle - events.end(i), 0);
+    if (away < distance || away === distance && best < 0) [best, distance] = [i, away];
+    if (!crowded || away === 0) break;
+  }
+  for (let i = after; i < to && events.start[i] - cycle <= distance; i++) {
+    if (events.code[i] === HIDDEN) continue;
+    return best >= 0 && events.start[i] - cycle === distance ? best : i;
+  }
   return best;
 }
 function neighbour(events, i, step2) {
@@ -1607,13 +1634,10 @@ function nearest({ events, axis }, lane, time) {
   let best = -1;
   let distance = Number.POSITIVE_INFINITY;
   for (let row = lane.row; row < lane.row + lane.rows; row++) {
-    const [from, to] = [events.rowStart[row], events.rowStart[row + 1]];
-    const at = lowerBound(events.start, cycle, from, to);
-    for (const i of [at - 1, at]) {
-      if (i < from || i >= to || events.code[i] === HIDDEN) continue;
-      const away = Math.max(events.start[i] - cycle, cycle - events.end(i), 0);
-      if (away < distance) [best, distance] = [i, away];
-    }
+    const near = hit(events, row, cycle, distance);
+    if (near < 0) continue;
+    const away = Math.max(events.start[near] - cycle, cycle - events.end(near), 0);
+    if (away < distance) [best, distance] = [near, away];
   }
   return best;
 }
@@ -3218,6 +3242,7 @@ var Pointer = class {
     const { strip } = this.stripAt(y);
     if (!strip || x >= this.to.frame().gutter) return;
     event.preventDefault();
+    event.stopPropagation();
     this.to.menu(strip, x, y);
   }
 };
@@ -3248,13 +3273,13 @@ var STYLE = `
 .tlt button { cursor: pointer; min-width: 24px; }
 .tlt button:hover, .tlt select:hover { background: var(--tlt-head); }
 .tlt button[aria-pressed=true] { background: var(--tlt-ink); color: var(--tlt-ground); border-color: var(--tlt-ink); }
-.tlt button:disabled { opacity: 0.4; cursor: default; }
+.tlt button:disabled { opacity: 0.4; pointer-events: none; }
 .tlt-group { display: inline-flex; }
 .tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
 .tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
 .tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
 .tlt input[type=search] { width: 9.5em; min-width: 6em; }
-.tlt :focus { outline: none; }
+.tlt:focus, .tlt :focus { outline: none; }
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
 .tlt-note { padding: 0 8px 4px; overflow-wrap: anywhere; }
@@ -3263,7 +3288,8 @@ var STYLE = `
   touch-action: pan-y; }
 .tlt-stage { position: relative; border-top: 1px solid var(--tlt-line); overflow: hidden; resize: vertical;
   min-height: 80px; max-height: 90vh; touch-action: pan-y; user-select: none; -webkit-user-select: none; }
-.tlt-stage:focus-visible { outline-offset: -2px; }
+.tlt-stage:focus::after { content: ""; position: absolute; inset: 0; z-index: 2; pointer-events: none;
+  border: 2px solid var(--tlt-accent); }
 .tlt-stage canvas { position: absolute; left: 0; top: 0; display: block; }
 .tlt-stage canvas + canvas { pointer-events: none; }
 .tlt-scroll { position: absolute; right: 0; bottom: 0; width: 14px; overflow: hidden auto; scrollbar-width: thin; }
@@ -3452,6 +3478,7 @@ var Transition = class _Transition {
       start[i] = fromStart[i] + (to.events.start[i] - fromStart[i]) * way;
       duration2[i] = fromDuration[i] + (to.events.duration[i] - fromDuration[i]) * way;
     }
+    scene.events.retimed();
     scene.levels.clear();
     scene.state = to.state;
     scene.rows = to.rows;
@@ -3508,7 +3535,7 @@ var View = class {
       "div",
       {
         class: "tlt",
-        "data-lm-suppress-shortcuts": "true",
+        tabindex: "-1",
         "data-theme": options.theme ?? "auto",
         role: "region",
         "aria-label": `Timeline of ${wire.header.title || "a trace"}`
@@ -3528,7 +3555,7 @@ var View = class {
     const [least, most] = USUAL_HEIGHT;
     const wanted = options.height ?? Math.min(Math.max(scene.rows.height + AXIS + 1, least), most);
     this.stage.style.height = before ? before.heightOver(wanted) : `${wanted}px`;
-    const focused = before?.root.contains(document.activeElement);
+    const focused = before?.root.contains(focusedIn(before.root));
     if (before) before.root.replaceWith(this.root);
     else host.append(this.root);
     this.theme = themeOf(this.root);
@@ -3552,7 +3579,7 @@ var View = class {
     this.listen(signal);
     this.retheme();
     if (before) this.moveOn(before);
-    if (focused) this.stage.focus();
+    if (focused) this.stage.focus({ preventScroll: true });
     this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
   }
   options;
@@ -3653,8 +3680,9 @@ var View = class {
       this.note.textContent = scene.message;
       this.note.hidden = !scene.message;
     });
-    stage.addEventListener("keydown", (event) => this.key(event), { signal });
-    stage.addEventListener(
+    this.keepFocus(signal);
+    this.root.addEventListener("keydown", (event) => this.key(event), { signal });
+    this.root.addEventListener(
       "pointerdown",
       (event) => {
         if (!this.menu.holds(event.target)) this.menu.close();
@@ -3676,6 +3704,25 @@ var View = class {
       sizes.disconnect();
       seen.disconnect();
     });
+  }
+  /** Whatever is clicked, the lanes have the keys, but for a box that is typed into: else a notebook would have them. */
+  keepFocus(signal) {
+    const { root, stage } = this;
+    let byHand = false;
+    root.addEventListener("pointerdown", () => byHand = true, { signal, capture: true });
+    root.addEventListener("keydown", () => byHand = false, { signal, capture: true });
+    for (const type of ["click", "change"])
+      root.addEventListener(
+        type,
+        ({ target }) => {
+          const focused = focusedIn(root);
+          const elsewhere = focused === null || !root.contains(focused);
+          const done = focused === target.closest(type === "click" ? "button" : "select");
+          const plain = focused === root && getSelection()?.isCollapsed !== false;
+          if (byHand && (elsewhere || done || plain || focused === this.scroll)) stage.focus({ preventScroll: true });
+        },
+        { signal }
+      );
   }
   /** Take everything away. */
   close() {
@@ -3762,8 +3809,10 @@ var View = class {
     this.ask();
   }
   // Hands
+  /** Keys on the lanes, and those on a control for which it has no use itself. None goes on to the notebook. */
   key(event) {
-    if (event.target !== this.stage) return;
+    if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+    if (event.target !== this.stage && event.target !== this.root && !isSpare(event)) return;
     const desk = {
       search: () => this.bar.search.focus(),
       help: () => this.help(),
@@ -3863,6 +3912,13 @@ var View = class {
     this.quiet = false;
   }
 };
+function focusedIn(root) {
+  return root.getRootNode().activeElement;
+}
+function isSpare({ target, key }) {
+  const button2 = target.closest("button");
+  return button2 !== null && !button2.closest("[role=menu], [role=dialog]") && !["Enter", " ", "Tab"].includes(key);
+}
 function sameNumbers(a, b) {
   return a.length === b.length && a.every((value, i) => value === b[i]);
 }
