@@ -18,6 +18,8 @@ export interface Line {
 }
 
 const SAME: Line = { offset: 0, rate: 1 };
+/** Time 0, where CTAs enter, is part of the whole where the events begin no later than this share of their length. */
+const NEAR = 0.25;
 /** The least that a view shows, in units of the axis. */
 const LEAST = 8;
 const FAR = 2 ** 40;
@@ -39,13 +41,13 @@ export class Axis {
       const offset = beside ? Number(beside.origin - events.origin) : 0;
       const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
       const origin = Number(events.origin);
-      this.whole = join(own, room && { from: room.from - origin, to: room.to - origin });
+      this.whole = withZero(join(own, room && { from: room.from - origin, to: room.to - origin }), -origin);
     } else {
       // Nanoseconds are counted from the first event where they are so many that a double has no digits left for it.
       const { from, to } = join(join(extentNs(events), beside && extentNs(beside)), room);
       const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
       this.origin = BigInt(base);
-      this.whole = { from: from - base, to: to - base };
+      this.whole = withZero({ from: from - base, to: to - base }, -base);
     }
   }
 
@@ -106,6 +108,11 @@ export class Axis {
 
 function join(a: Span, b: Span | null): Span {
   return b ? { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) } : a;
+}
+
+/** `span`, from time 0 at `zero` where that is near. */
+function withZero({ from, to }: Span, zero: number): Span {
+  return zero < from && from - zero <= NEAR * (to - from) ? { from: zero, to } : { from, to };
 }
 
 function extentNs(events: Events): Span {

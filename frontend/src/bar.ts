@@ -68,7 +68,10 @@ export class Bar {
     );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
     const badge = header.badge;
-    const [all, help] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
+    const [all, help] = [
+      button("Fit", "show everything (0, or double click beside all events)"),
+      button("?", "keys and mouse"),
+    ];
     this.root = h(
       "div",
       { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },

@@ -2,6 +2,8 @@
 
 type Child = Node | string | null;
 
+/** Notebooks look for this on the focused element, some also around it, before they run a shortcut of theirs. */
+export const SUPPRESS = "data-lm-suppress-shortcuts";
 const FOCUSABLE: ReadonlySet<string> = new Set(["button", "input", "select"]);
 
 /** An element with attributes and children. A function under `onclick` and the like is not taken: use listeners. */
@@ -15,8 +17,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
     if (value === true) element.setAttribute(key, "");
     else if (value !== false) element.setAttribute(key, value);
   }
-  // Notebooks look for this on the focused element itself before they run a shortcut of theirs.
-  if (FOCUSABLE.has(tag) || "tabindex" in attributes) element.setAttribute("data-lm-suppress-shortcuts", "true");
+  if (FOCUSABLE.has(tag) || "tabindex" in attributes) element.setAttribute(SUPPRESS, "true");
   element.append(...children.filter((child) => child !== null));
   return element;
 }

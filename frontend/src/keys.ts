@@ -43,7 +43,7 @@ export const BINDINGS: readonly Binding[] = [
   { keys: ["a", "A"], shown: "A", does: "move left", run: (scene) => scene.pan(-0.15) },
   { keys: ["d", "D"], shown: "D", does: "move right", run: (scene) => scene.pan(0.15) },
   { keys: ["f", "F"], shown: "F", does: "fit the selection", run: (scene) => scene.showSelection() },
-  { keys: ["0"], shown: "0", does: "fit everything (or double-click)", run: (scene) => scene.showAll() },
+  { keys: ["0"], shown: "0", does: "fit everything", run: (scene) => scene.showAll() },
   { keys: [".", "ArrowRight"], shown: ". →", does: "next event on the lane", run: (scene) => scene.step(1) },
   { keys: [",", "ArrowLeft"], shown: ", ←", does: "previous event on the lane", run: (scene) => scene.step(-1) },
   { keys: ["ArrowDown"], shown: "↓", does: "lane below", run: (scene) => scene.stepLane(1) },
@@ -92,7 +92,7 @@ export const MOUSE: readonly (readonly [string, string])[] = [
   ["Ctrl wheel", "zoom; plain wheel too, once the view was clicked"],
   ["Shift wheel", "move"],
   ["wheel on the labels", "scroll the lanes, once the view was clicked"],
-  ["double click", "fit everything"],
+  ["double click", "fit the event, or beside all events everything"],
   ["right click on a label", "pin, hide, collapse, reorder"],
   ["two fingers", "zoom and move"],
 ];

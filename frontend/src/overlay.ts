@@ -46,6 +46,8 @@ export class Overlay {
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
     context.restore();
+    const length = scene.measured ?? scene.area?.span;
+    if (length) this.length(length, frame, theme);
   }
 
   private area(span: Span, lanes: readonly [number, number] | null, frame: Frame, theme: Theme): void {
@@ -55,23 +57,26 @@ export class Overlay {
     const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
     const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
     const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
-    context.fillStyle = theme.accent;
-    context.globalAlpha = 0.12;
-    context.fillRect(from, top, to - from, bottom - top);
-    context.globalAlpha = 1;
     context.strokeStyle = theme.accent;
-    context.lineWidth = ratio;
+    context.lineWidth = 1.5 * ratio;
     context.strokeRect(from, top, to - from, bottom - top);
-    const text = duration(span.to - span.from, scene.axis.unit);
-    context.font = `600 ${11 * ratio}px ${FONT}`;
-    const wide = context.measureText(text).width + 12 * ratio;
-    const middle = Math.min(Math.max((from + to) / 2, frame.gutter * ratio + wide / 2), frame.width * ratio - wide / 2);
+    // Where ticks are, not over bars, whose colours must stay what they are.
     context.fillStyle = theme.accent;
-    context.fillRect(middle - wide / 2, 3 * ratio, wide, 19 * ratio);
+    context.globalAlpha = 0.2;
+    context.fillRect(from, 0, to - from, AXIS * ratio);
+    context.globalAlpha = 1;
+  }
+
+  /** How long what is brushed or measured is, in the margin of the axis, where it hides no tick. */
+  private length({ from, to }: Span, { gutter, ratio }: Frame, theme: Theme): void {
+    const { context, scene } = this;
+    context.fillStyle = theme.accent;
+    context.fillRect(0, 0, gutter * ratio - 1, (AXIS - 1) * ratio);
+    context.font = `600 ${11 * ratio}px ${FONT}`;
     context.fillStyle = theme.dark ? "#111111" : "#ffffff";
-    context.textAlign = "center";
+    context.textAlign = "left";
     context.textBaseline = "middle";
-    context.fillText(text, middle, 13 * ratio);
+    context.fillText(duration(to - from, scene.axis.unit), 8 * ratio, (AXIS / 2) * ratio);
   }
 
   /** The arrows of the hovered and the focused event. */

@@ -11,9 +11,12 @@ import { Collected } from "./notes";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 import { GAP, HEAD, ROW, UNDER } from "./tree";
+import { arrowShows } from "./walk";
 
 /** How opaque the run before is. */
 const GHOSTLY = 0.5;
+/** How opaque an arrow between dimmed events is. */
+const PALE = 0.15;
 /** Most arrows of a frame; more cannot be followed. */
 const MOST_ARROWS = 1200;
 
@@ -257,11 +260,15 @@ export class Picture {
           const to = place.start(flowDst[n]);
           if (!from || !to || Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > frame.width * frame.ratio)
             continue;
-          if (drawn++ > MOST_ARROWS) return;
+          const shows = arrowShows(scene.events, flowSrc[n], flowDst[n]);
+          if (shows === "not") continue;
+          if (drawn++ > MOST_ARROWS) break;
+          this.context.globalAlpha = shows === "pale" ? PALE : 1;
           arrow(this.context, from, to, frame.ratio);
         }
       }
     }
+    this.context.globalAlpha = 1;
   }
 
   private names(shown: readonly Placed[], frame: Frame, theme: Theme): void {

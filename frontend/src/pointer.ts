@@ -10,6 +10,8 @@ export type Tool = "select" | "pan" | "measure";
 /** How near, in pixels, an event is to the pointer that hovers it. */
 const REACH = 3;
 const SLOP = 4;
+/** Size of the corner that the browser makes the handle of a height. */
+const CORNER = 16;
 const WHEEL = 0.0016;
 
 export interface Pointing {
@@ -53,10 +55,7 @@ export class Pointer {
     on("pointercancel", (event) => this.cancel(event));
     on("pointerleave", () => this.leave());
     on("wheel", (event) => this.wheel(event), false);
-    on(
-      "dblclick",
-      (event) => this.place(event).y > 0 && this.place(event).x > this.to.frame().gutter && scene.showAll(),
-    );
+    on("dblclick", (event) => this.twice(event));
     on("contextmenu", (event) => this.context(event), false);
   }
 
@@ -100,7 +99,7 @@ export class Pointer {
 
   private down(event: PointerEvent): void {
     const { x, y } = this.place(event);
-    if ((event.target as Element).closest(".tlt-scroll, .tlt-menu")) return;
+    if ((event.target as Element).closest(".tlt-scroll, .tlt-menu") || this.onHandle(x, y)) return;
     this.fingers.set(event.pointerId, { x, y });
     if (event.button > 1 || this.fingers.size > 1) return;
     const frame = this.to.frame();
@@ -189,6 +188,21 @@ export class Pointer {
       if (strip?.kind === "summary") scene.toggle("collapsed", strip.node.key);
       else scene.clearSelection();
     }
+  }
+
+  /** A double click on an event fits it, beside all events everything. */
+  private twice(event: MouseEvent): void {
+    const { x, y } = this.place(event);
+    if (x <= this.to.frame().gutter || this.onHandle(x, y)) return;
+    const found = this.eventAt(x, y);
+    if (found < 0) this.scene.showAll();
+    else this.scene.showSelection();
+  }
+
+  /** Whether a place is on the corner by which the lanes are made higher. */
+  private onHandle(x: number, y: number): boolean {
+    const { clientWidth, clientHeight } = this.stage;
+    return x > clientWidth - CORNER && y > clientHeight - CORNER;
   }
 
   private label(strip: Strip): void {

@@ -2,7 +2,7 @@
 
 import { type Area, inside } from "./area";
 import { Axis, type Span, type Unit } from "./axis";
-import type { Events, Lane } from "./events";
+import { type Events, HIDDEN, type Lane } from "./events";
 import type { Ghost } from "./ghost";
 import { neighbour } from "./hit";
 import { Levels } from "./levels";
@@ -346,6 +346,9 @@ export class Scene {
     this.matches = test ? byStart(found, (i) => this.axis.startOf(i)) : null;
     this.recode();
     this.tell("message");
+    const gone = (i: number) => i >= 0 && events.code[i] === HIDDEN;
+    if (gone(this.hovered)) this.hover(-1);
+    if (gone(this.focused)) this.focus(-1);
   }
 
   private recode(): void {

@@ -2,7 +2,7 @@
 
 import { Spoken } from "./access";
 import { Bar, Legend } from "./bar";
-import { copyText, h } from "./dom";
+import { copyText, h, SUPPRESS } from "./dom";
 import { Events } from "./events";
 import { asText } from "./facts";
 import { AXIS, type Frame } from "./frame";
@@ -272,6 +272,7 @@ export class View {
     let byHand = false;
     root.addEventListener("pointerdown", () => (byHand = true), { signal, capture: true });
     root.addEventListener("keydown", () => (byHand = false), { signal, capture: true });
+    root.addEventListener("keydown", (event) => this.letSave(event), { signal, capture: true });
     for (const type of ["click", "change"] as const)
       root.addEventListener(
         type,
@@ -285,6 +286,16 @@ export class View {
         },
         { signal },
       );
+  }
+
+  /** Saving is the notebook's, also from here: for this one key the mark is away by which its shortcuts are kept out. */
+  private letSave(event: KeyboardEvent): void {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
+    const marked = [this.root, ...this.root.querySelectorAll(`[${SUPPRESS}]`)];
+    for (const element of marked) element.removeAttribute(SUPPRESS);
+    setTimeout(() => {
+      for (const element of marked) element.setAttribute(SUPPRESS, "true");
+    });
   }
 
   /** Take everything away. */

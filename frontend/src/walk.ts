@@ -1,7 +1,8 @@
 // From one event to the next, for the keys: across lanes, along arrows, into the view.
 
-import { type Events, type Lane, lowerBound } from "./events";
+import { type Events, HIDDEN, type Lane, lowerBound } from "./events";
 import { hit } from "./hit";
+import { DIM } from "./paint";
 import type { Scene } from "./scene";
 
 /** The visible event of `lane` that is nearest to a time of the axis; -1 for none. */
@@ -43,17 +44,25 @@ export function firstInView(scene: Scene): number {
   return -1;
 }
 
-/** Where the arrows that leave event `i` lead to. */
-export function arrowsFrom({ flowSrc, flowDst }: Events, i: number): number[] {
+/** Where the visible arrows that leave event `i` lead to. */
+export function arrowsFrom(events: Events, i: number): number[] {
+  const { flowSrc, flowDst } = events;
   const found: number[] = [];
   const first = lowerBound(flowSrc, i, 0, flowSrc.length);
   for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
-  return found;
+  return found.filter((dst) => arrowShows(events, i, dst) !== "not");
 }
 
-/** Where the arrows that reach event `i` come from. */
-export function arrowsTo({ flowSrc, flowDst }: Events, i: number): number[] {
+/** Where the visible arrows that reach event `i` come from. */
+export function arrowsTo(events: Events, i: number): number[] {
+  const { flowSrc, flowDst } = events;
   const found: number[] = [];
   for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
-  return found;
+  return found.filter((src) => arrowShows(events, src, i) !== "not");
+}
+
+/** How an arrow is drawn: not where an end is hidden, pale where both ends are dimmed. */
+export function arrowShows({ code }: Events, src: number, dst: number): "not" | "pale" | "plain" {
+  if (code[src] === HIDDEN || code[dst] === HIDDEN) return "not";
+  return code[src] >= DIM && code[dst] >= DIM ? "pale" : "plain";
 }

@@ -4,6 +4,7 @@ import { Axis, tickStep, ticks } from "../src/axis";
 import { Events } from "../src/events";
 import { Scene } from "../src/scene";
 import { save } from "../src/state";
+import { arrowShows, arrowsFrom, arrowsTo } from "../src/walk";
 import { type Made, wireOf } from "./build";
 
 function scene(made: readonly Made[], flows: readonly (readonly [number, number])[] = [], saved = {}): Scene {
@@ -170,6 +171,56 @@ test("an arrow leads to its event, and back", () => {
   assert.match(one.message, /no arrow reaches this event/);
 });
 
+test("an arrow leads to no event that is hidden, and is pale between events that are dimmed", () => {
+  const one = scene(LOOP, [
+    [0, 3],
+    [0, 2],
+    [2, 4],
+  ]);
+  const shows = () => Array.from(one.events.flowSrc, (src, n) => arrowShows(one.events, src, one.events.flowDst[n]));
+  const at = (id: number) => one.events.positionOf(id);
+  assert.deepEqual(shows(), ["plain", "plain", "plain"]);
+  one.select(Uint32Array.of(at(3)));
+  assert.deepEqual(shows().sort(), ["pale", "pale", "plain"]);
+  one.set({ hiddenNames: ["load"] });
+  assert.deepEqual(shows(), ["not", "not", "not"]);
+  one.set({ hiddenNames: ["mma"] });
+  assert.deepEqual(arrowsFrom(one.events, at(0)), [at(2)]);
+  one.set({ hiddenNames: [], query: "mma", filter: true });
+  assert.deepEqual(arrowsTo(one.events, at(3)), []);
+});
+
+test("what is hidden is neither focused nor hovered", () => {
+  const one = scene(LOOP);
+  one.focus(one.events.positionOf(1));
+  one.hover(one.events.positionOf(3));
+  one.set({ hiddenNames: ["load"] });
+  assert.ok(one.focused >= 0 && one.hovered >= 0);
+  one.set({ hiddenNames: ["mma"] });
+  assert.deepEqual([one.focused, one.hovered], [-1, -1]);
+});
+
+test("the lane below is reached past events that are hidden", () => {
+  const hidden = Array.from({ length: 9 }, (_, n) => ({ name: "hide", start: 100 + 5 * n, duration: 3, cta: 1 }));
+  const one = scene([{ start: 100, duration: 50 }, { start: 0, duration: 9, cta: 1 }, ...hidden]);
+  one.set({ hiddenNames: ["hide"] });
+  one.focus(one.events.positionOf(0));
+  one.stepLane(1);
+  assert.equal(one.events.id[one.focused], 1);
+});
+
+test("everything begins with time 0, unless the events are far from it", () => {
+  const span = (made: Made[], origin: string) => {
+    const wire = wireOf(made, [], origin);
+    const { axis } = new Scene(new Events(wire), wire.header, {});
+    return [axis.all.from + Number(axis.origin), axis.all.to + Number(axis.origin)];
+  };
+  const soon = span([{ start: 0, duration: 1000 }], "150");
+  assert.ok(soon[0] < 0 && soon[1] > 1150);
+  const late = span([{ start: 0, duration: 1000 }], "50000");
+  assert.ok(late[0] > 49_900);
+});
+
 test("focusing an event opens the branch that hides it", () => {
   const one = scene(LOOP);
   one.fold(true);
@@ -224,7 +275,7 @@ test("ticks are round in absolute cycles, however large", () => {
 test("the axis has room for another trace's times, given in absolute cycles", () => {
   const events = new Events(wireOf([{ start: 0, duration: 100 }], [], "50"));
   assert.deepEqual(new Axis(events, "cycles").whole, { from: 0, to: 100 });
-  assert.deepEqual(new Axis(events, "cycles", null, { from: 20, to: 400 }).whole, { from: -30, to: 350 });
+  assert.deepEqual(new Axis(events, "cycles", null, { from: 20, to: 400 }).whole, { from: -50, to: 350 });
 });
 
 test("the rank is the outermost lane, and CTAs of the same number stay apart", () => {

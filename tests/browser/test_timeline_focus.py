@@ -1,4 +1,4 @@
-"""Whose the keys and the context menu are: the timeline's, wherever in it was clicked, and never the page's around it."""
+"""Whose the keys and the context menu are: the timeline's, wherever in it was clicked, and not the page's around it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from timeline_tab import Tab
 
 pytestmark = pytest.mark.browser
 
-KEYS = tuple("wsad.,]efncuxpyjkb0") + ("ArrowRight", "ArrowDown", "PageDown", "Backspace")
+KEYS = (*"wsad.,]efncuxpyjkb0", "ArrowRight", "ArrowDown", "PageDown", "Backspace")
 PARTS = {
     "overview": ".tlt-map",
     "toolbar": ".tlt-bar",

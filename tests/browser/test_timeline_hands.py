@@ -163,6 +163,23 @@ def test_f_fits_the_selection_and_a_double_click_everything(tab: Tab, trace: Fak
     assert span(tab) == whole
 
 
+def test_a_double_click_on_a_bar_fits_the_bar(tab: Tab, trace: FakeTrace) -> None:
+    tab.page.mouse.dblclick(*tab.at(3))
+    event = trace.events.iloc[3]
+    low, high = span(tab)
+    assert low < event["start_ns"]
+    assert event["start_ns"] + event["duration_ns"] < high < low + 2 * event["duration_ns"]
+
+
+def test_the_corner_makes_the_lanes_higher_and_selects_nothing(tab: Tab) -> None:
+    box = tab.stage.bounding_box()
+    corner = (box["x"] + box["width"] - 5, box["y"] + box["height"] - 5)
+    tab.drag(corner, (corner[0] - 60, corner[1] + 60))
+    assert tab.stage.bounding_box()["height"] > box["height"] + 30
+    assert tab.scene("scene.area") is None
+    assert tab.selected() == []
+
+
 def test_two_fingers_zoom(tab: Tab) -> None:
     whole = width(tab)
     (x, y), client = inside(tab, 300, 40), tab.page.context.new_cdp_session(tab.page)
@@ -256,6 +273,38 @@ def test_hovering_draws_the_arrows_of_the_event(tab: Tab, trace: FakeTrace) -> N
     assert ink() > without + 100
 
 
+INK = """(n) => {
+  view.draw();
+  const canvas = document.querySelectorAll(".tlt-stage canvas")[n];
+  const { gutter, width, height } = view.frame;
+  const { data } = canvas.getContext("2d").getImageData(gutter, 26, width - gutter, height - 26);
+  return [...data].filter((v) => v).length;
+}"""
+
+
+def test_no_arrow_and_no_frame_is_left_of_what_a_filter_hides(tab: Tab, trace: FakeTrace) -> None:
+    tab.scene("scene.set({ arrows: 'all' })")
+    tab.page.mouse.click(*tab.at(int(trace.flows.iloc[2]["src"])))
+    tab.page.mouse.move(*inside(tab, -30, 4))
+    assert tab.do(INK, 1) > 0
+    tab.page.locator("input[type=search]").fill("no such name")
+    tab.page.get_by_role("button", name="Filter").click()
+    assert tab.do(INK, 1) == 0
+    assert tab.do(GREYS) == tab.do("() => { view.scene.set({ arrows: 'none' }); return (" + GREYS + ")(); }")
+
+
+# How many pixels of the lanes are as dark as arrows.
+GREYS = """() => {
+  view.draw();
+  const canvas = document.querySelector(".tlt-stage canvas");
+  const { gutter, width, height } = view.frame;
+  const { data } = canvas.getContext("2d").getImageData(gutter + 1, 27, width - gutter - 1, height - 27);
+  let dark = 0;
+  for (let i = 0; i < data.length; i += 4) if (data[i] < 150) dark++;
+  return dark;
+}"""
+
+
 def test_e_changes_which_arrows_are_drawn(tab: Tab) -> None:
     seen = []
     for _ in range(3):
@@ -298,6 +347,23 @@ def test_a_drag_on_the_time_axis_selects_on_all_lanes(tab: Tab, trace: FakeTrace
     tab.drag((x - 3, box["y"] + 8), (x + 3, box["y"] + 8))
     found = trace.events.iloc[tab.selected()]
     assert found["cta"].nunique() == 3
+
+
+@pytest.mark.parametrize("tool", ["v", "m"])
+def test_what_is_brushed_or_measured_keeps_its_colours_and_its_ticks(tab: Tab, tool: str) -> None:
+    tab.press(tool)
+    tab.drag(inside(tab, 100, 5), inside(tab, 400, 60))
+    tab.page.mouse.move(*inside(tab, -40, 60))
+    opaque = tab.do(
+        "() => { view.draw(); const canvas = document.querySelectorAll('.tlt-stage canvas')[1];"
+        " const pixels = (x, y, w, h) => canvas.getContext('2d').getImageData(x, y, w, h).data;"
+        " const most = (data) => data.filter((_, n) => n % 4 === 3).reduce((a, b) => Math.max(a, b), 0);"
+        " const { gutter } = view.frame;"
+        " return [most(pixels(gutter + 110, 32, 280, 20)), most(pixels(gutter, 2, 500, 20))]; }"
+    )
+    assert opaque[0] == 0
+    assert opaque[1] < 80
+    tab.press("v")
 
 
 def test_measuring_selects_nothing(tab: Tab) -> None:

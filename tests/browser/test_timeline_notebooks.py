@@ -134,7 +134,15 @@ def test_from_the_cell_to_the_printed_result(session: Session) -> None:
     assert rows == {"scale": "8.0", "done": "8.0"}
 
 
-PARTS = (".tlt-map", ".tlt-bar", ".tlt-title", ".tlt-legend", ".tlt-legend button", ".tlt-stage", "button:text-is('Fit')")
+PARTS = (
+    ".tlt-map",
+    ".tlt-bar",
+    ".tlt-title",
+    ".tlt-legend",
+    ".tlt-legend button",
+    ".tlt-stage",
+    "button:text-is('Fit')",
+)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -151,6 +159,15 @@ def test_keys_in_the_timeline_are_not_the_notebooks(session: Session, part: str)
     assert cells.count() == before
     assert session.tab.locator("dialog, .jp-Dialog").count() == 0
     session.timeline(SHOWN).locator("button:text-is('Fit')").click()
+
+
+def test_saving_is_the_notebooks_also_from_the_timeline(session: Session) -> None:
+    path = session.home / "work" / "demo.ipynb"
+    before = path.stat().st_mtime_ns
+    session.stage(SHOWN).click(position={"x": 300, "y": 60})
+    session.tab.keyboard.press("Control+s")
+    session.tab.wait_for_timeout(2500)
+    assert path.stat().st_mtime_ns > before
 
 
 def test_the_menu_of_a_label_is_ours(session: Session) -> None:

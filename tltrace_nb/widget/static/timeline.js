@@ -2,6 +2,7 @@
 // checkout needs no Node, and readable so that a change can be reviewed.
 
 // src/dom.ts
+var SUPPRESS = "data-lm-suppress-shortcuts";
 var FOCUSABLE = /* @__PURE__ */ new Set(["button", "input", "select"]);
 function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -9,7 +10,7 @@ function h(tag, attributes = {}, ...children) {
     if (value === true) element.setAttribute(key, "");
     else if (value !== false) element.setAttribute(key, value);
   }
-  if (FOCUSABLE.has(tag) || "tabindex" in attributes) element.setAttribute("data-lm-suppress-shortcuts", "true");
+  if (FOCUSABLE.has(tag) || "tabindex" in attributes) element.setAttribute(SUPPRESS, "true");
   element.append(...children.filter((child) => child !== null));
   return element;
 }
@@ -1085,7 +1086,10 @@ var Bar = class {
     );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
     const badge = header.badge;
-    const [all, help2] = [button("Fit", "show everything (0, double click)"), button("?", "keys and mouse")];
+    const [all, help2] = [
+      button("Fit", "show everything (0, or double click beside all events)"),
+      button("?", "keys and mouse")
+    ];
     this.root = h(
       "div",
       { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
@@ -1484,6 +1488,7 @@ function touches(strip, row, [from, to]) {
 
 // src/axis.ts
 var SAME = { offset: 0, rate: 1 };
+var NEAR = 0.25;
 var LEAST = 8;
 var FAR = 2 ** 40;
 var Axis = class {
@@ -1496,12 +1501,12 @@ var Axis = class {
       const offset = beside ? Number(beside.origin - events.origin) : 0;
       const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
       const origin = Number(events.origin);
-      this.whole = join(own, room && { from: room.from - origin, to: room.to - origin });
+      this.whole = withZero(join(own, room && { from: room.from - origin, to: room.to - origin }), -origin);
     } else {
       const { from, to } = join(join(extentNs(events), beside && extentNs(beside)), room);
       const base = Math.abs(from) < FAR ? 0 : Math.floor(from);
       this.origin = BigInt(base);
-      this.whole = { from: from - base, to: to - base };
+      this.whole = withZero({ from: from - base, to: to - base }, -base);
     }
   }
   events;
@@ -1558,6 +1563,9 @@ var Axis = class {
 };
 function join(a, b) {
   return b ? { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) } : a;
+}
+function withZero({ from, to }, zero) {
+  return zero < from && from - zero <= NEAR * (to - from) ? { from: zero, to } : { from, to };
 }
 function extentNs(events) {
   let from = Number.POSITIVE_INFINITY;
@@ -1661,16 +1669,22 @@ function firstInView(scene) {
   }
   return -1;
 }
-function arrowsFrom({ flowSrc, flowDst }, i) {
+function arrowsFrom(events, i) {
+  const { flowSrc, flowDst } = events;
   const found = [];
   const first = lowerBound(flowSrc, i, 0, flowSrc.length);
   for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
-  return found;
+  return found.filter((dst) => arrowShows(events, i, dst) !== "not");
 }
-function arrowsTo({ flowSrc, flowDst }, i) {
+function arrowsTo(events, i) {
+  const { flowSrc, flowDst } = events;
   const found = [];
   for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
-  return found;
+  return found.filter((src) => arrowShows(events, src, i) !== "not");
+}
+function arrowShows({ code }, src, dst) {
+  if (code[src] === HIDDEN || code[dst] === HIDDEN) return "not";
+  return code[src] >= DIM && code[dst] >= DIM ? "pale" : "plain";
 }
 
 // src/scene.ts
@@ -1965,6 +1979,9 @@ var Scene = class {
     this.matches = test ? byStart(found, (i) => this.axis.startOf(i)) : null;
     this.recode();
     this.tell("message");
+    const gone = (i) => i >= 0 && events.code[i] === HIDDEN;
+    if (gone(this.hovered)) this.hover(-1);
+    if (gone(this.focused)) this.focus(-1);
   }
   recode() {
     const searching = this.matches !== null && !this.state.filter;
@@ -2071,7 +2088,7 @@ var BINDINGS = [
   { keys: ["a", "A"], shown: "A", does: "move left", run: (scene) => scene.pan(-0.15) },
   { keys: ["d", "D"], shown: "D", does: "move right", run: (scene) => scene.pan(0.15) },
   { keys: ["f", "F"], shown: "F", does: "fit the selection", run: (scene) => scene.showSelection() },
-  { keys: ["0"], shown: "0", does: "fit everything (or double-click)", run: (scene) => scene.showAll() },
+  { keys: ["0"], shown: "0", does: "fit everything", run: (scene) => scene.showAll() },
   { keys: [".", "ArrowRight"], shown: ". →", does: "next event on the lane", run: (scene) => scene.step(1) },
   { keys: [",", "ArrowLeft"], shown: ", ←", does: "previous event on the lane", run: (scene) => scene.step(-1) },
   { keys: ["ArrowDown"], shown: "↓", does: "lane below", run: (scene) => scene.stepLane(1) },
@@ -2119,7 +2136,7 @@ var MOUSE = [
   ["Ctrl wheel", "zoom; plain wheel too, once the view was clicked"],
   ["Shift wheel", "move"],
   ["wheel on the labels", "scroll the lanes, once the view was clicked"],
-  ["double click", "fit everything"],
+  ["double click", "fit the event, or beside all events everything"],
   ["right click on a label", "pin, hide, collapse, reorder"],
   ["two fingers", "zoom and move"]
 ];
@@ -2511,6 +2528,8 @@ var Overlay = class {
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
     context.restore();
+    const length = scene.measured ?? scene.area?.span;
+    if (length) this.length(length, frame, theme);
   }
   area(span, lanes, frame, theme) {
     const { context, scene } = this;
@@ -2519,23 +2538,24 @@ var Overlay = class {
     const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
     const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
     const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
-    context.fillStyle = theme.accent;
-    context.globalAlpha = 0.12;
-    context.fillRect(from, top, to - from, bottom - top);
-    context.globalAlpha = 1;
     context.strokeStyle = theme.accent;
-    context.lineWidth = ratio;
+    context.lineWidth = 1.5 * ratio;
     context.strokeRect(from, top, to - from, bottom - top);
-    const text = duration(span.to - span.from, scene.axis.unit);
-    context.font = `600 ${11 * ratio}px ${FONT}`;
-    const wide = context.measureText(text).width + 12 * ratio;
-    const middle = Math.min(Math.max((from + to) / 2, frame.gutter * ratio + wide / 2), frame.width * ratio - wide / 2);
     context.fillStyle = theme.accent;
-    context.fillRect(middle - wide / 2, 3 * ratio, wide, 19 * ratio);
+    context.globalAlpha = 0.2;
+    context.fillRect(from, 0, to - from, AXIS * ratio);
+    context.globalAlpha = 1;
+  }
+  /** How long what is brushed or measured is, in the margin of the axis, where it hides no tick. */
+  length({ from, to }, { gutter, ratio }, theme) {
+    const { context, scene } = this;
+    context.fillStyle = theme.accent;
+    context.fillRect(0, 0, gutter * ratio - 1, (AXIS - 1) * ratio);
+    context.font = `600 ${11 * ratio}px ${FONT}`;
     context.fillStyle = theme.dark ? "#111111" : "#ffffff";
-    context.textAlign = "center";
+    context.textAlign = "left";
     context.textBaseline = "middle";
-    context.fillText(text, middle, 13 * ratio);
+    context.fillText(duration(to - from, scene.axis.unit), 8 * ratio, AXIS / 2 * ratio);
   }
   /** The arrows of the hovered and the focused event. */
   arrows(shown, frame, theme) {
@@ -2717,6 +2737,7 @@ var Collected = class {
 
 // src/picture.ts
 var GHOSTLY = 0.5;
+var PALE = 0.15;
 var MOST_ARROWS = 1200;
 var Picture = class {
   constructor(canvas, scene, texts) {
@@ -2944,11 +2965,15 @@ var Picture = class {
           const to = place.start(flowDst[n]);
           if (!from || !to || Math.max(from.x, to.x) < 0 || Math.min(from.x, to.x) > frame.width * frame.ratio)
             continue;
-          if (drawn++ > MOST_ARROWS) return;
+          const shows = arrowShows(scene.events, flowSrc[n], flowDst[n]);
+          if (shows === "not") continue;
+          if (drawn++ > MOST_ARROWS) break;
+          this.context.globalAlpha = shows === "pale" ? PALE : 1;
           arrow(this.context, from, to, frame.ratio);
         }
       }
     }
+    this.context.globalAlpha = 1;
   }
   names(shown, frame, theme) {
     const { context, ruler } = this;
@@ -3037,6 +3062,7 @@ function triangle(context, x, y, size, open) {
 // src/pointer.ts
 var REACH = 3;
 var SLOP = 4;
+var CORNER = 16;
 var WHEEL = 16e-4;
 var Pointer = class {
   constructor(stage, scene, to, signal) {
@@ -3050,10 +3076,7 @@ var Pointer = class {
     on("pointercancel", (event) => this.cancel(event));
     on("pointerleave", () => this.leave());
     on("wheel", (event) => this.wheel(event), false);
-    on(
-      "dblclick",
-      (event) => this.place(event).y > 0 && this.place(event).x > this.to.frame().gutter && scene.showAll()
-    );
+    on("dblclick", (event) => this.twice(event));
     on("contextmenu", (event) => this.context(event), false);
   }
   stage;
@@ -3095,7 +3118,7 @@ var Pointer = class {
   }
   down(event) {
     const { x, y } = this.place(event);
-    if (event.target.closest(".tlt-scroll, .tlt-menu")) return;
+    if (event.target.closest(".tlt-scroll, .tlt-menu") || this.onHandle(x, y)) return;
     this.fingers.set(event.pointerId, { x, y });
     if (event.button > 1 || this.fingers.size > 1) return;
     const frame = this.to.frame();
@@ -3173,6 +3196,19 @@ var Pointer = class {
       if (strip?.kind === "summary") scene.toggle("collapsed", strip.node.key);
       else scene.clearSelection();
     }
+  }
+  /** A double click on an event fits it, beside all events everything. */
+  twice(event) {
+    const { x, y } = this.place(event);
+    if (x <= this.to.frame().gutter || this.onHandle(x, y)) return;
+    const found = this.eventAt(x, y);
+    if (found < 0) this.scene.showAll();
+    else this.scene.showSelection();
+  }
+  /** Whether a place is on the corner by which the lanes are made higher. */
+  onHandle(x, y) {
+    const { clientWidth, clientHeight } = this.stage;
+    return x > clientWidth - CORNER && y > clientHeight - CORNER;
   }
   label(strip) {
     if (strip.kind !== "lane") this.scene.toggle("collapsed", strip.node.key);
@@ -3711,6 +3747,7 @@ var View = class {
     let byHand = false;
     root.addEventListener("pointerdown", () => byHand = true, { signal, capture: true });
     root.addEventListener("keydown", () => byHand = false, { signal, capture: true });
+    root.addEventListener("keydown", (event) => this.letSave(event), { signal, capture: true });
     for (const type of ["click", "change"])
       root.addEventListener(
         type,
@@ -3723,6 +3760,15 @@ var View = class {
         },
         { signal }
       );
+  }
+  /** Saving is the notebook's, also from here: for this one key the mark is away by which its shortcuts are kept out. */
+  letSave(event) {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
+    const marked = [this.root, ...this.root.querySelectorAll(`[${SUPPRESS}]`)];
+    for (const element of marked) element.removeAttribute(SUPPRESS);
+    setTimeout(() => {
+      for (const element of marked) element.setAttribute(SUPPRESS, "true");
+    });
   }
   /** Take everything away. */
   close() {
