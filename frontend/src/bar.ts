@@ -11,6 +11,8 @@ import type { Scene } from "./scene";
 import { ARROWS, type Arrows } from "./state";
 
 const MOST_CHIPS = 40;
+/** The search box is as wide as what is typed into it, within these bounds. */
+const [LEAST_CHARS, MOST_CHARS] = [12, 48];
 const TOOLS: readonly (readonly [Tool, string, string])[] = [
   ["select", "Select", "a drag selects an area (V)"],
   ["pan", "Move", "a drag moves the view (H)"],
@@ -31,7 +33,7 @@ export class Bar {
     type: "search",
     placeholder: "search  /",
     "aria-label": "Search events",
-    title: HELP,
+    title: HELP.map(([typed, finds]) => `${typed}   ${finds}`).join("\n"),
     spellcheck: "false",
   });
   private readonly filter = button("Filter", "hide what does not match");
@@ -131,6 +133,8 @@ export class Bar {
   show(): void {
     const { state, matches } = this.scene;
     if (this.search.value !== state.query) this.search.value = state.query;
+    this.search.style.width = `${Math.min(Math.max(state.query.length, LEAST_CHARS) + 4, MOST_CHARS)}ch`;
+    this.search.setAttribute("aria-invalid", String(this.scene.wrong));
     this.colors.value = state.colorBy;
     this.arrows.value = state.arrows;
     this.unit.value = state.unit;

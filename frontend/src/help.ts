@@ -9,6 +9,8 @@ export function help(close: () => void): HTMLElement {
   shut.addEventListener("click", close, { once: true });
   const line = (keys: string, does: string) =>
     h("div", {}, h("span", {}, ...keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "])), h("span", {}, does));
+  const code = (typed: string) =>
+    h("span", {}, ...typed.split(/ (?=\w+[>:<=])/).flatMap((each) => [h("kbd", {}, each), " "]));
   const plain = (what: string, does: string) => h("div", {}, h("span", {}, what), h("span", {}, does));
   return h(
     "div",
@@ -19,6 +21,6 @@ export function help(close: () => void): HTMLElement {
     h("b", {}, "Mouse and fingers"),
     h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain(what, does))),
     h("b", {}, "Search"),
-    h("div", {}, HELP),
+    h("div", { class: "tlt-keys" }, ...HELP.map(([typed, finds]) => h("div", {}, code(typed), h("span", {}, finds)))),
   );
 }

@@ -36,10 +36,20 @@ const FIELDS: Readonly<Record<string, Field>> = {
   kind: "kind",
 };
 const TEXT: ReadonlySet<Field> = new Set(["lane", "group", "role", "source", "kind"]);
-const TERM = /(-?)(?:([a-z]+)\s*(>=|<=|!=|=|>|<|:)\s*)?("[^"]*"|\S+)/gi;
+const TERM = /(-?)(?:([a-z_]+)\s*(>=|<=|!=|=|>|<|:)\s*("[^"]*"?|\S+)?|("[^"]*"?|\S+))/gi;
 
-export const HELP =
-  'load "two words" -not payload>=3 dur=100..200 start>5000 lane:main sm=3 cta=0 thread=128 group: role: source: kind:';
+/** What can be typed, and what it finds. */
+export const HELP: readonly (readonly [string, string])[] = [
+  ["load", "part of a name"],
+  ["load tile", "both, in any order"],
+  ['"load tile"', "these words together"],
+  ["-load", "all but these"],
+  ["payload>=3", "a number: = != > >= < <="],
+  ["dur=100..200", "from, to"],
+  ["cta=0 sm= thread= start> end<", "more numbers; times in cycles"],
+  ["lane:main", "part of a text"],
+  ["role: group: source: kind:", "more texts"],
+];
 
 /**
  * Whether an event matches all terms of `text`; null for an empty query. Times are in cycles, as in the frame. Throws an
@@ -48,10 +58,16 @@ export const HELP =
 export function parseQuery(text: string, events: Events): Predicate | null {
   const tests: Predicate[] = [];
   for (const [whole, minus, key, operator, raw] of text.matchAll(TERM)) {
+    const words = whole.slice(minus.length);
     const field = key === undefined ? undefined : FIELDS[key.toLowerCase()];
-    const test = field
-      ? condition(field, operator, unquoted(raw), events)
-      : name(unquoted(whole.slice(minus.length)), events);
+    if (!words.replaceAll('"', "")) continue; // it is still being typed
+    const test = field ? condition(field, operator, unquoted(raw ?? ""), events) : name(unquoted(words), events);
+    if (key !== undefined && !field && !events.names.some(contains(words)))
+      throw new Error(
+        `there is no ${key} to search by: ${Object.keys(FIELDS)
+          .filter((each) => each.length > 1)
+          .join(", ")}`,
+      );
     tests.push(minus ? (i) => !test(i) : test);
   }
   if (!tests.length) return null;
@@ -59,20 +75,25 @@ export function parseQuery(text: string, events: Events): Predicate | null {
 }
 
 function unquoted(text: string): string {
-  return text.replace(/^"(.*)"$/, "$1");
+  return text.replace(/^"([^"]*)"?$/, "$1");
+}
+
+function contains(part: string): (text: string) => boolean {
+  const wanted = part.toLowerCase();
+  return (text) => text.toLowerCase().includes(wanted);
 }
 
 function name(part: string, events: Events): Predicate {
-  const wanted = part.toLowerCase();
-  const fits = events.names.map((each) => each.toLowerCase().includes(wanted));
+  const fits = events.names.map(contains(part));
   return (i) => fits[events.nameCode(i)];
 }
 
 function condition(field: Field, operator: string, value: string, events: Events): Predicate {
+  if (!value) throw new Error(`${field}${operator} of what? ${TEXT.has(field) ? `${field}:word` : example(field)}`);
   if (TEXT.has(field)) {
-    const wanted = value.toLowerCase();
     const read = textOf(field, events);
-    const has: Predicate = (i) => read(i).toLowerCase().includes(wanted);
+    const fits = contains(value);
+    const has: Predicate = (i) => fits(read(i));
     if (operator === "!=") return (i) => !has(i);
     if (operator === ":" || operator === "=") return has;
     throw new Error(`${field} is text: write ${field}:${value}`);
@@ -101,8 +122,12 @@ function range(text: string, field: string): [number, number] {
     Number(part.replace(/^-?inf$/i, (inf) => (inf[0] === "-" ? "-Infinity" : "Infinity"))),
   );
   const wrong = parts.length > 2 || parts.some((part, n) => !part || (Number.isNaN(ends[n]) && !/^nan$/i.test(part)));
-  if (wrong) throw new Error(`${field} is a number: write ${field}=3, ${field}>3 or ${field}=3..5, not ${text}`);
+  if (wrong) throw new Error(`${field} is a number: write ${example(field)}, not ${text}`);
   return [ends[0], ends[ends.length - 1]];
+}
+
+function example(field: string): string {
+  return `${field}=3, ${field}>3 or ${field}=3..5`;
 }
 
 function textOf(field: Field, events: Events): (i: number) => string {

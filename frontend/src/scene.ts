@@ -39,6 +39,8 @@ export class Scene {
   matches: Uint32Array | null = null;
   /** What a query, or a selection, could not do. */
   message = "";
+  /** Whether the query makes no sense; the message says why. */
+  wrong = false;
   private readonly listeners = new Map<Change, Set<() => void>>();
 
   constructor(
@@ -331,10 +333,12 @@ export class Scene {
     const hidden = new Set(this.state.hiddenNames.map((name) => events.names.indexOf(name)));
     let test = null;
     this.message = "";
+    this.wrong = false;
     try {
       test = parseQuery(this.state.query, events);
     } catch (error) {
       this.message = (error as Error).message;
+      this.wrong = true;
     }
     const found: number[] = [];
     for (let i = 0; i < events.count; i++) {

@@ -30,7 +30,8 @@ export const STYLE = `
 .tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
 .tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
 .tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
-.tlt input[type=search] { width: 9.5em; min-width: 6em; }
+.tlt input[type=search] { min-width: 6em; max-width: 100%; flex: 0 1 auto; }
+.tlt input[aria-invalid=true] { border-color: var(--tlt-warn); }
 .tlt:focus, .tlt :focus { outline: none; }
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }

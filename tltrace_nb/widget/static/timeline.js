@@ -929,31 +929,51 @@ var FIELDS = {
   kind: "kind"
 };
 var TEXT = /* @__PURE__ */ new Set(["lane", "group", "role", "source", "kind"]);
-var TERM = /(-?)(?:([a-z]+)\s*(>=|<=|!=|=|>|<|:)\s*)?("[^"]*"|\S+)/gi;
-var HELP = 'load "two words" -not payload>=3 dur=100..200 start>5000 lane:main sm=3 cta=0 thread=128 group: role: source: kind:';
+var TERM = /(-?)(?:([a-z_]+)\s*(>=|<=|!=|=|>|<|:)\s*("[^"]*"?|\S+)?|("[^"]*"?|\S+))/gi;
+var HELP = [
+  ["load", "part of a name"],
+  ["load tile", "both, in any order"],
+  ['"load tile"', "these words together"],
+  ["-load", "all but these"],
+  ["payload>=3", "a number: = != > >= < <="],
+  ["dur=100..200", "from, to"],
+  ["cta=0 sm= thread= start> end<", "more numbers; times in cycles"],
+  ["lane:main", "part of a text"],
+  ["role: group: source: kind:", "more texts"]
+];
 function parseQuery(text, events) {
   const tests = [];
   for (const [whole, minus, key, operator, raw] of text.matchAll(TERM)) {
+    const words = whole.slice(minus.length);
     const field = key === void 0 ? void 0 : FIELDS[key.toLowerCase()];
-    const test = field ? condition(field, operator, unquoted(raw), events) : name(unquoted(whole.slice(minus.length)), events);
+    if (!words.replaceAll('"', "")) continue;
+    const test = field ? condition(field, operator, unquoted(raw ?? ""), events) : name(unquoted(words), events);
+    if (key !== void 0 && !field && !events.names.some(contains(words)))
+      throw new Error(
+        `there is no ${key} to search by: ${Object.keys(FIELDS).filter((each) => each.length > 1).join(", ")}`
+      );
     tests.push(minus ? (i) => !test(i) : test);
   }
   if (!tests.length) return null;
   return (i) => tests.every((test) => test(i));
 }
 function unquoted(text) {
-  return text.replace(/^"(.*)"$/, "$1");
+  return text.replace(/^"([^"]*)"?$/, "$1");
+}
+function contains(part) {
+  const wanted = part.toLowerCase();
+  return (text) => text.toLowerCase().includes(wanted);
 }
 function name(part, events) {
-  const wanted = part.toLowerCase();
-  const fits = events.names.map((each) => each.toLowerCase().includes(wanted));
+  const fits = events.names.map(contains(part));
   return (i) => fits[events.nameCode(i)];
 }
 function condition(field, operator, value, events) {
+  if (!value) throw new Error(`${field}${operator} of what? ${TEXT.has(field) ? `${field}:word` : example(field)}`);
   if (TEXT.has(field)) {
-    const wanted = value.toLowerCase();
     const read2 = textOf(field, events);
-    const has = (i) => read2(i).toLowerCase().includes(wanted);
+    const fits = contains(value);
+    const has = (i) => fits(read2(i));
     if (operator === "!=") return (i) => !has(i);
     if (operator === ":" || operator === "=") return has;
     throw new Error(`${field} is text: write ${field}:${value}`);
@@ -981,8 +1001,11 @@ function range(text, field) {
     (part) => Number(part.replace(/^-?inf$/i, (inf) => inf[0] === "-" ? "-Infinity" : "Infinity"))
   );
   const wrong = parts.length > 2 || parts.some((part, n) => !part || Number.isNaN(ends[n]) && !/^nan$/i.test(part));
-  if (wrong) throw new Error(`${field} is a number: write ${field}=3, ${field}>3 or ${field}=3..5, not ${text}`);
+  if (wrong) throw new Error(`${field} is a number: write ${example(field)}, not ${text}`);
   return [ends[0], ends[ends.length - 1]];
+}
+function example(field) {
+  return `${field}=3, ${field}>3 or ${field}=3..5`;
 }
 function textOf(field, events) {
   if (field === "source") return (i) => events.source(i);
@@ -1059,6 +1082,7 @@ function restore(state, saved, units) {
 
 // src/bar.ts
 var MOST_CHIPS = 40;
+var [LEAST_CHARS, MOST_CHARS] = [12, 48];
 var TOOLS = [
   ["select", "Select", "a drag selects an area (V)"],
   ["pan", "Move", "a drag moves the view (H)"],
@@ -1138,7 +1162,7 @@ var Bar = class {
     type: "search",
     placeholder: "search  /",
     "aria-label": "Search events",
-    title: HELP,
+    title: HELP.map(([typed, finds]) => `${typed}   ${finds}`).join("\n"),
     spellcheck: "false"
   });
   filter = button("Filter", "hide what does not match");
@@ -1164,6 +1188,8 @@ var Bar = class {
   show() {
     const { state, matches } = this.scene;
     if (this.search.value !== state.query) this.search.value = state.query;
+    this.search.style.width = `${Math.min(Math.max(state.query.length, LEAST_CHARS) + 4, MOST_CHARS)}ch`;
+    this.search.setAttribute("aria-invalid", String(this.scene.wrong));
     this.colors.value = state.colorBy;
     this.arrows.value = state.arrows;
     this.unit.value = state.unit;
@@ -1744,6 +1770,8 @@ var Scene = class {
   matches = null;
   /** What a query, or a selection, could not do. */
   message = "";
+  /** Whether the query makes no sense; the message says why. */
+  wrong = false;
   listeners = /* @__PURE__ */ new Map();
   /** The run before, where it is to be seen: in this unit, and wanted. */
   get beside() {
@@ -1964,10 +1992,12 @@ var Scene = class {
     const hidden = new Set(this.state.hiddenNames.map((name2) => events.names.indexOf(name2)));
     let test = null;
     this.message = "";
+    this.wrong = false;
     try {
       test = parseQuery(this.state.query, events);
     } catch (error) {
       this.message = error.message;
+      this.wrong = true;
     }
     const found = [];
     for (let i = 0; i < events.count; i++) {
@@ -2157,6 +2187,7 @@ function help(close) {
   const shut = h("button", { type: "button" }, "Close");
   shut.addEventListener("click", close, { once: true });
   const line = (keys, does) => h("div", {}, h("span", {}, ...keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "])), h("span", {}, does));
+  const code = (typed) => h("span", {}, ...typed.split(/ (?=\w+[>:<=])/).flatMap((each) => [h("kbd", {}, each), " "]));
   const plain = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
   return h(
     "div",
@@ -2167,7 +2198,7 @@ function help(close) {
     h("b", {}, "Mouse and fingers"),
     h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain(what, does))),
     h("b", {}, "Search"),
-    h("div", {}, HELP)
+    h("div", { class: "tlt-keys" }, ...HELP.map(([typed, finds]) => h("div", {}, code(typed), h("span", {}, finds))))
   );
 }
 
@@ -3314,7 +3345,8 @@ var STYLE = `
 .tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
 .tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
 .tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
-.tlt input[type=search] { width: 9.5em; min-width: 6em; }
+.tlt input[type=search] { min-width: 6em; max-width: 100%; flex: 0 1 auto; }
+.tlt input[aria-invalid=true] { border-color: var(--tlt-warn); }
 .tlt:focus, .tlt :focus { outline: none; }
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
