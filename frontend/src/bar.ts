@@ -3,7 +3,7 @@
 import type { Unit } from "./axis";
 import { css } from "./color";
 import { h } from "./dom";
-import { clean, count, number } from "./format";
+import { clean, count, duration, number } from "./format";
 import { COLOR_BY, type ColorBy } from "./paint";
 import type { Tool } from "./pointer";
 import { HELP } from "./query";
@@ -46,6 +46,14 @@ export class Bar {
   private readonly tools: HTMLButtonElement[];
   private readonly folded = button("Fold", "collapse or open all groups");
   private readonly hidden = button("", "show the hidden lanes again");
+  /** What goes into the menu where the row has no room, the first first. */
+  private readonly spare: HTMLElement[];
+  /** All that stands in the row, as far as there is room. */
+  private readonly items: HTMLElement[];
+  private readonly more = button("…", "more tools");
+  private readonly overflow = h("div", { class: "tlt-more", role: "group", "aria-label": "More tools", hidden: true });
+  /** What the row was arranged for. */
+  private arranged = "";
 
   constructor(
     private readonly scene: Scene,
@@ -74,30 +82,43 @@ export class Bar {
       button("Fit", "show everything (0, or double click beside all events)"),
       button("?", "keys and mouse"),
     ];
-    this.root = h(
-      "div",
-      { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
-      header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
-      badge
-        ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
-        : null,
-      header.device ? h("span", { class: "tlt-device" }, header.device) : null,
-      h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
+    const title = h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title);
+    title.style.minWidth = `${Math.min(header.title.length, 14)}ch`;
+    const device = header.device ? h("span", { class: "tlt-device" }, header.device) : null;
+    const counted = h("span", { class: "tlt-count" }, count(scene.events.count, "event"));
+    const search = h("span", { class: "tlt-group tlt-search" }, this.search, this.previous, this.next, this.filter);
+    const arrows = scene.events.flowSrc.length ? this.arrows : null;
+    const unit = scene.units.length > 1 ? this.unit : null;
+    const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
+    const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, help);
+    const worn = badge
+      ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
+      : null;
+    const there = <T>(elements: readonly (T | null)[]) => elements.filter((each) => each !== null);
+    this.spare = there([device, counted, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    this.items = there([
+      header.title ? title : null,
+      worn,
+      device,
+      counted,
       h("span", { class: "tlt-grow" }),
-      h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
+      search,
       this.found,
       this.hidden,
       this.colors,
-      scene.events.flowSrc.length ? this.arrows : null,
-      scene.units.length > 1 ? this.unit : null,
-      h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools),
-      h(
-        "span",
-        { class: "tlt-group" },
-        scene.roots.some((node) => node.children.length) ? this.folded : null,
-        all,
-        help,
-      ),
+      arrows,
+      unit,
+      drags,
+      whole,
+    ]);
+    this.more.setAttribute("aria-expanded", "false");
+    this.root = h(
+      "div",
+      { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
+      ...this.items,
+      this.more,
+      this.overflow,
     );
     const on = (element: HTMLElement, type: string, act: (event: Event) => void) =>
       element.addEventListener(type, act, { signal });
@@ -116,7 +137,49 @@ export class Bar {
     on(this.hidden, "click", () => scene.arrange({ hidden: new Set() }));
     on(all, "click", () => scene.showAll());
     on(help, "click", () => to.help());
+    on(this.more, "click", () => this.open(Boolean(this.overflow.hidden)));
     this.show();
+  }
+
+  /** Open the menu of what the row has no room for, or close it. */
+  private open(wanted: boolean): void {
+    this.overflow.hidden = !wanted;
+    this.more.setAttribute("aria-expanded", String(wanted));
+  }
+
+  /** Close the menu, unless what is meant is in it. Returns whether it was open. */
+  closeMore(unless: Node | null = null): boolean {
+    if (this.overflow.hidden || this.overflow.contains(unless) || this.more.contains(unless)) return false;
+    this.open(false);
+    return true;
+  }
+
+  /** Put everything into one row, and what has no room there into the menu. */
+  fit(): void {
+    const { root, items, more, overflow, spare } = this;
+    const texts = [this.found, this.hidden, this.folded].map((each) => each.textContent);
+    const key = [root.clientWidth, this.search.style.width, ...texts].join("|");
+    if (!root.clientWidth || key === this.arranged) return;
+    this.arranged = key;
+    const focused = (root.getRootNode() as Document | ShadowRoot).activeElement;
+    for (const item of items) if (item.parentNode !== root) root.insertBefore(item, this.placeOf(item));
+    more.hidden = true;
+    root.classList.remove("tlt-tight");
+    const fits = () => root.scrollWidth <= root.clientWidth;
+    for (const item of spare) {
+      if (fits()) break;
+      more.hidden = false;
+      overflow.append(item);
+    }
+    root.classList.toggle("tlt-tight", !fits());
+    if (more.hidden) this.open(false);
+    if (focused instanceof HTMLElement && root.contains(focused)) focused.focus({ preventScroll: true });
+  }
+
+  /** What a tool that comes back into the row stands before. */
+  private placeOf(item: HTMLElement): HTMLElement {
+    const later = this.items.slice(this.items.indexOf(item) + 1);
+    return later.find((each) => each.parentNode === this.root) ?? this.more;
   }
 
   private searchKey(event: KeyboardEvent): void {
@@ -154,6 +217,7 @@ export class Bar {
       : "";
     this.found.hidden = !matches;
     for (const element of [this.previous, this.next]) element.disabled = !matches?.length;
+    this.fit();
   }
 }
 
@@ -228,6 +292,7 @@ export class Legend {
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
     this.scales.replaceChildren(...ramp);
+    this.scales.hidden = !ramp.length;
     this.rest.textContent = rest > 0 ? `and ${number(rest)} more names` : "";
     this.root.hidden = !events.count;
   }
@@ -236,10 +301,11 @@ export class Legend {
     const bar = h("span", { class: "tlt-ramp" });
     const steps = this.scene.paint.colors.slice(0, 32);
     bar.style.background = `linear-gradient(to right, ${steps.map(css).join(",")})`;
-    const unit = this.scene.state.colorBy === "duration" ? " cycles" : "";
-    const text = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 3 });
-    const line = h("span", { class: "tlt-count" }, `${this.scene.state.colorBy} ${text(low)}`);
-    const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high) + unit));
+    const { colorBy, unit } = this.scene.state;
+    const text = (value: number) =>
+      colorBy === "duration" ? duration(value, unit) : value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+    const line = h("span", { class: "tlt-count" }, `${colorBy} ${text(low)}`);
+    const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high)));
     whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";
     return whole;
   }

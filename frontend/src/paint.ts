@@ -1,5 +1,6 @@
 // What events are painted as: a code per event, and the pixels of each code.
 
+import type { Axis } from "./axis";
 import { css, diverging, ink, mix, parse, pixel, type Rgb, sequential } from "./color";
 import { type Events, HIDDEN } from "./events";
 import { type Inks, SHADES } from "./raster";
@@ -34,6 +35,8 @@ export class Paint {
   scale: Scale | null = null;
   readonly marks: Uint8Array;
   private by: ColorBy = "name";
+  /** Units of the axis to a cycle, by lane. */
+  private rates = new Float64Array(0);
 
   constructor(
     private readonly events: Events,
@@ -43,10 +46,12 @@ export class Paint {
     this.marks = new Uint8Array(events.count);
   }
 
-  /** Choose by what events are coloured. */
-  colorBy(by: ColorBy): void {
+  /** Choose by what events are coloured; durations are those on `axis`. */
+  colorBy(by: ColorBy, axis: Axis): void {
+    const { events } = this;
     this.by = by;
-    this.scale = by === "payload" ? payloadScale(this.events) : by === "duration" ? durationScale(this.events) : null;
+    this.rates = Float64Array.from(events.lanes, (lane) => axis.line(lane).rate);
+    this.scale = by === "payload" ? payloadScale(events) : by === "duration" ? durationScale(events, this.rates) : null;
     const steps = this.scale?.signed ? diverging(STEPS) : sequential(STEPS);
     this.colors = this.scale ? [...steps, GREY] : this.palette.map(parse);
   }
@@ -72,7 +77,7 @@ export class Paint {
     if (this.by === "duration") {
       const low = Math.log2(scale.low);
       const wide = Math.max(Math.log2(scale.high) - low, 1e-9);
-      return (i) => step((Math.log2(Math.max(events.duration[i], 1)) - low) / wide);
+      return (i, lane) => step((Math.log2(Math.max(events.duration[i], 1) * this.rates[lane]) - low) / wide);
     }
     const wide = Math.max(scale.high - scale.low, 1e-9);
     return (i) => {
@@ -129,13 +134,15 @@ function payloadScale(events: Events): Scale {
   return { low: -most, high: most, signed: true };
 }
 
-function durationScale(events: Events): Scale {
+function durationScale(events: Events, rates: Float64Array): Scale {
   let low = Number.POSITIVE_INFINITY;
-  let high = 1;
-  for (let i = 0; i < events.count; i++) {
-    if (events.isInstant(i)) continue;
-    low = Math.min(low, Math.max(events.duration[i], 1));
-    high = Math.max(high, events.duration[i]);
-  }
-  return { low: Math.min(low, high), high, signed: false };
+  let high = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < events.rowLane.length; row++)
+    for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+      if (events.isInstant(i)) continue;
+      const length = Math.max(events.duration[i], 1) * rates[events.rowLane[row]];
+      low = Math.min(low, length);
+      high = Math.max(high, length);
+    }
+  return low <= high ? { low, high, signed: false } : { low: 1, high: 1, signed: false };
 }

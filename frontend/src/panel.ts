@@ -21,8 +21,8 @@ export class Panel {
 
   /** The selection has changed. */
   aggregate(): void {
-    const { selected, events } = this.scene;
-    this.stats = selected ? statistics(events, selected) : [];
+    const { selected, events, axis } = this.scene;
+    this.stats = selected ? statistics(events, axis, selected) : [];
     this.show();
   }
 
@@ -44,7 +44,6 @@ export class Panel {
 
   private table(total: number): HTMLElement {
     const names = this.scene.events.names;
-    const heads = ["name", "count", "total cycles", "mean", "p50", "p99", "share"];
     const body = h("tbody");
     for (const row of this.stats.slice(0, MOST_NAMES)) {
       const cells = [
@@ -63,10 +62,14 @@ export class Panel {
         ),
       );
     }
-    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    const head = h("thead", {}, h("tr", {}, ...this.heads.map((text) => h("th", { scope: "col" }, text))));
     const title = `${count(total, "event")} selected`;
     const more = this.stats.length > MOST_NAMES ? `${number(this.stats.length - MOST_NAMES)} more names` : "";
     return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body), more);
+  }
+
+  private get heads(): string[] {
+    return ["name", "count", `total ${this.scene.axis.unit}`, "mean", "p50", "p99", "share"];
   }
 
   /** The aggregate table as lines with tabs. */
@@ -77,6 +80,6 @@ export class Panel {
         "\t",
       ),
     );
-    return ["name\tcount\ttotal\tmean\tp50\tp99\tshare", ...lines].join("\n");
+    return [this.heads.join("\t"), ...lines].join("\n");
   }
 }

@@ -73,7 +73,7 @@ export class Scene {
     this.axis = this.newAxis();
     this.span = this.spanOf(this.state);
     this.rows = this.newRows();
-    this.paint.colorBy(this.state.colorBy);
+    this.paint.colorBy(this.state.colorBy, this.axis);
     this.search();
   }
 
@@ -305,8 +305,8 @@ export class Scene {
       this.span = this.spanOf(this.state);
       this.rows = this.newRows();
     }
-    if (this.state.colorBy !== before.colorBy) {
-      this.paint.colorBy(this.state.colorBy);
+    if (this.state.colorBy !== before.colorBy || this.state.unit !== before.unit) {
+      this.paint.colorBy(this.state.colorBy, this.axis);
       this.recode();
     }
     this.ghost?.follow(this.state);

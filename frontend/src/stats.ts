@@ -1,11 +1,12 @@
 // The aggregate table of a selection.
 
+import type { Axis } from "./axis";
 import type { Events } from "./events";
 
 export interface NameStats {
   readonly name: number;
   readonly count: number;
-  /** Ranges only, in cycles; `undefined` where there are instants alone. */
+  /** Ranges only; `undefined` where there are instants alone. */
   readonly total?: number;
   readonly mean?: number;
   readonly p50?: number;
@@ -14,8 +15,8 @@ export interface NameStats {
   readonly share?: number;
 }
 
-/** Per name, the longest total first. Quantiles are interpolated, as pandas does it. */
-export function statistics(events: Events, positions: Iterable<number>): NameStats[] {
+/** Per name, the longest total first, in the unit of `axis`. Quantiles are interpolated, as pandas does it. */
+export function statistics(events: Events, axis: Axis, positions: Iterable<number>): NameStats[] {
   const counts = new Map<number, number>();
   const durations = new Map<number, number[]>();
   for (const i of positions) {
@@ -23,8 +24,9 @@ export function statistics(events: Events, positions: Iterable<number>): NameSta
     counts.set(name, (counts.get(name) ?? 0) + 1);
     if (events.isInstant(i)) continue;
     const list = durations.get(name);
-    if (list) list.push(events.duration[i]);
-    else durations.set(name, [events.duration[i]]);
+    const length = axis.line(events.laneOf(i)).rate * events.duration[i];
+    if (list) list.push(length);
+    else durations.set(name, [length]);
   }
   const totals = new Map([...durations].map(([name, list]) => [name, list.reduce((a, b) => a + b, 0)]));
   const all = [...totals.values()].reduce((a, b) => a + b, 0);

@@ -11,9 +11,16 @@ export const STYLE = `
 .tlt[data-theme=dark] { --tlt-ground: #16191d; }
 .tlt *, .tlt *::before { box-sizing: border-box; }
 .tlt[hidden], .tlt [hidden] { display: none !important; }
-.tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 5px; padding: 6px 8px; }
+.tlt-bar { display: flex; align-items: center; gap: 5px; padding: 6px 8px; }
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
-  max-width: 26em; }
+  max-width: 26em; flex: 0 1 auto; }
+.tlt-bar > *, .tlt-group > * { flex-shrink: 0; }
+.tlt-bar > .tlt-title, .tlt-tight > .tlt-search { flex-shrink: 1; }
+.tlt-tight > .tlt-title { min-width: 2em !important; flex-shrink: 9; }
+.tlt-tight > .tlt-badge { min-width: 3em; flex-shrink: 9; overflow: hidden; text-overflow: ellipsis; }
+.tlt-more { position: absolute; right: 6px; top: 34px; z-index: 7; display: flex; flex-wrap: wrap; align-items: center;
+  gap: 6px; padding: 8px; max-width: min(340px, calc(100% - 12px)); background: var(--tlt-ground);
+  border: 1px solid var(--tlt-soft); border-radius: 5px; box-shadow: 0 3px 12px #0004; }
 .tlt-count, .tlt-device { color: var(--tlt-soft); white-space: nowrap; }
 .tlt-badge { border: 1px solid var(--tlt-line); border-radius: 9px; padding: 0 7px; color: var(--tlt-soft);
   font-size: 11px; white-space: nowrap; }
@@ -26,11 +33,11 @@ export const STYLE = `
 .tlt button:hover, .tlt select:hover { background: var(--tlt-head); }
 .tlt button[aria-pressed=true] { background: var(--tlt-ink); color: var(--tlt-ground); border-color: var(--tlt-ink); }
 .tlt button:disabled { opacity: 0.4; pointer-events: none; }
-.tlt-group { display: inline-flex; }
+.tlt-group { display: inline-flex; min-width: 0; }
 .tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
 .tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
 .tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
-.tlt input[type=search] { min-width: 6em; max-width: 100%; flex: 0 1 auto; }
+.tlt input[type=search] { min-width: 6em; flex: 0 1 auto; }
 .tlt input[aria-invalid=true] { border-color: var(--tlt-warn); }
 .tlt:focus, .tlt :focus { outline: none; }
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }

@@ -149,6 +149,7 @@ export class View {
     const focused = before?.root.contains(focusedIn(before.root));
     if (before) before.root.replaceWith(this.root);
     else host.append(this.root);
+    this.bar.fit();
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
@@ -224,7 +225,10 @@ export class View {
       this.panel.aggregate();
       this.tellSelection();
     });
+    let { unit } = scene.state;
     scene.on("state", () => {
+      if (unit !== scene.state.unit) this.panel.aggregate();
+      unit = scene.state.unit;
       this.bar.show();
       this.legend.show();
       this.soon();
@@ -245,6 +249,7 @@ export class View {
       "pointerdown",
       (event) => {
         if (!this.menu.holds(event.target as Node)) this.menu.close();
+        this.bar.closeMore(event.target as Node);
       },
       { signal },
     );
@@ -256,7 +261,10 @@ export class View {
     };
     this.scroll.addEventListener("scroll", scrolled, { signal, passive: true });
     onThemeChange(() => this.retheme(), signal);
-    const sizes = new ResizeObserver(() => this.redraw());
+    const sizes = new ResizeObserver(() => {
+      this.bar.fit();
+      this.redraw();
+    });
     sizes.observe(stage);
     const seen = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.redraw());
     seen.observe(stage);
@@ -421,6 +429,7 @@ export class View {
 
   private leave(): void {
     const { scene } = this;
+    if (this.bar.closeMore()) return;
     if (this.helping) this.help();
     else if (scene.selected || scene.area || scene.measured || scene.focused >= 0) scene.clearSelection();
     else this.stage.blur();

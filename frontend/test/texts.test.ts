@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Axis } from "../src/axis";
 import { ink, luminance, parse, sequential } from "../src/color";
 import { clean, duration, payloadText, payloadValue, percent } from "../src/format";
 import { fromRuns, toRuns } from "../src/ids";
@@ -96,7 +97,7 @@ test("the table of a selection is that of pandas", () => {
     { name: "b", start: 200, duration: 10 },
     { name: "c", start: 300, instant: true },
   ]);
-  const [a, b, c] = statistics(events, [0, 1, 2, 3, 4]);
+  const [a, b, c] = statistics(events, new Axis(events, "cycles"), [0, 1, 2, 3, 4]);
   assert.deepEqual(
     { ...a, share: undefined },
     { name: 0, count: 3, total: 90, mean: 30, p50: 20, p99: 20 + 40 * 0.98, share: undefined },

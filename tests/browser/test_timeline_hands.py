@@ -324,12 +324,16 @@ def test_a_drag_selects_what_it_touches_and_says_how_long_it_is(tab: Tab, trace:
     assert tab.do("() => told.runs.at(-1)") == [1, 4]
 
 
-def test_the_aggregate_table_is_that_of_pandas(tab: Tab, trace: FakeTrace) -> None:
+@pytest.mark.parametrize("unit", ["cycles", "ns"])
+def test_the_aggregate_table_is_that_of_pandas_in_the_unit_of_the_axis(tab: Tab, trace: FakeTrace, unit: str) -> None:
     box = tab.stage.bounding_box()
     _, y = inside(tab, 0, 0)
     tab.drag((inside(tab, 1, 0)[0], y + 1), (box["x"] + box["width"] - 20, box["y"] + box["height"] - 2))
+    tab.page.get_by_label("Unit of time").select_option(unit)
+    assert f"total {unit}" in tab.page.locator(".tlt-panel thead").inner_text()
     rows = tab.page.locator(".tlt-panel tbody tr").all()
-    ranges = trace.events[trace.events["kind"] == "range"].groupby("name", observed=True)["duration"]
+    column = {"cycles": "duration", "ns": "duration_ns"}[unit]
+    ranges = trace.events[trace.events["kind"] == "range"].groupby("name", observed=True)[column]
     total = ranges.sum().sort_values(ascending=False)
     assert [row.locator("td").first.inner_text() for row in rows][: len(total)] == total.index.tolist()
     for row in rows[: len(total)]:
@@ -393,7 +397,7 @@ def test_y_copies_the_event_and_the_table_as_text(tab: Tab, trace: FakeTrace) ->
     tab.press("Escape")
     tab.drag(inside(tab, 10, 5), inside(tab, 300, 60))
     tab.press("y")
-    assert tab.do("() => copied").startswith("name\tcount\ttotal\tmean\tp50\tp99\tshare\n")
+    assert tab.do("() => copied").startswith("name\tcount\ttotal ns\tmean\tp50\tp99\tshare\n")
 
 
 # Search, filter, colours
@@ -423,8 +427,18 @@ def test_what_does_not_match_is_dimmed_and_with_filter_hidden(tab: Tab, trace: F
 
 
 def test_a_wrong_query_is_explained(tab: Tab) -> None:
-    tab.page.locator("input[type=search]").fill("payload>x")
+    box = tab.page.locator("input[type=search]")
+    box.fill("payload>x")
     assert "payload is a number" in tab.page.get_by_role("alert").inner_text()
+    assert box.get_attribute("aria-invalid") == "true"
+    box.fill("payload>1")
+    assert box.get_attribute("aria-invalid") == "false"
+
+
+def test_the_search_box_shows_all_that_is_typed(tab: Tab) -> None:
+    box = tab.page.locator("input[type=search]")
+    box.fill("mma payload>=3 dur=100..2000")
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
 
 
 def test_a_click_in_the_legend_hides_a_name_and_alt_click_shows_it_alone(tab: Tab) -> None:
@@ -464,6 +478,71 @@ def test_c_colours_by_something_else(tab: Tab, by: str) -> None:
         x, y = tab.at(id)
         shown, wanted = tab.do(PIXEL, [x - box["x"], y - box["y"] - 6, id])
         assert shown == wanted
+
+
+def test_the_legend_of_durations_follows_the_unit_of_the_axis(tab: Tab, trace: FakeTrace) -> None:
+    tab.scene("scene.set({ colorBy: 'duration', unit: 'ns' })")
+    ranges = trace.events[trace.events["kind"] == "range"]
+    legend = tab.page.locator(".tlt-legend")
+    for unit, column in (("ns", "duration_ns"), ("cycles", "duration")):
+        tab.scene(f"scene.set({{ unit: {unit!r} }})")
+        words = legend.inner_text()
+        assert f"{ranges[column].max():,.0f}" in words.replace(".0", "")
+        assert unit in words
+
+
+# The toolbar
+
+
+def row(tab: Tab) -> dict[str, Any]:
+    """Where the tools stand: the tops of those in the row, and how far the last reaches beyond it."""
+    found: dict[str, Any] = tab.do(
+        "() => { const bar = document.querySelector('.tlt-bar'); const box = bar.getBoundingClientRect();"
+        " const all = [...bar.children].filter((e) => e.offsetWidth && !e.matches('.tlt-more'))"
+        ".map((e) => e.getBoundingClientRect());"
+        " return { height: box.height, beyond: Math.max(...all.map((e) => e.right)) - box.right,"
+        " middles: all.map((e) => Math.round(e.top + e.height / 2)) }; }"
+    )
+    return found
+
+
+WIDTHS = (1400, 1000, 700, 500, 360)
+
+
+@pytest.mark.parametrize("wide", WIDTHS)
+@pytest.mark.parametrize("title", ["gemm", "a_kernel_with_a_name_that_is_much_too_long_for_any_toolbar"])
+def test_the_toolbar_is_one_row_at_every_width(browser: Any, wide: int, title: str) -> None:
+    tab = Tab(browser, viewport={"width": wide, "height": 600})
+    tab.open(pipeline(ctas=3, device="virtual", gpu="h200 model", kernel=title), view={"query": "mma payload>=1"})
+    seen = row(tab)
+    assert seen["height"] < 40
+    assert seen["beyond"] <= 0
+    assert max(seen["middles"]) - min(seen["middles"]) <= 2
+    assert tab.page.locator("input[type=search]").bounding_box()["width"] > 60
+    tab.page.close()
+
+
+def test_what_has_no_room_in_the_toolbar_is_in_its_menu_and_works_there(tab: Tab, trace: FakeTrace) -> None:
+    choice = tab.page.get_by_label("Colour by")
+    try:
+        tab.page.set_viewport_size({"width": 480, "height": 800})
+        more = tab.page.get_by_role("button", name="more tools")
+        more.click()
+        choice.select_option("payload")
+        assert tab.scene("scene.state.colorBy") == "payload"
+        tab.page.get_by_role("button", name="Measure").click()
+        assert tab.do("() => document.activeElement.className") == "tlt-stage"
+        tab.page.keyboard.press("Escape")
+        assert not choice.is_visible()
+        more.click()
+        tab.page.mouse.click(*inside(tab, 10, 5))
+        assert not choice.is_visible()
+    finally:
+        tab.page.set_viewport_size({"width": 1400, "height": 800})
+    choice.wait_for()
+    order = tab.do("() => [...document.querySelectorAll('.tlt-bar select')].map((e) => e.getAttribute('aria-label'))")
+    assert order == ["Colour by", "Arrows", "Unit of time"]
+    tab.page.set_viewport_size({"width": 1000, "height": 800})
 
 
 # Lanes

@@ -822,10 +822,14 @@ var Paint = class {
   scale = null;
   marks;
   by = "name";
-  /** Choose by what events are coloured. */
-  colorBy(by) {
+  /** Units of the axis to a cycle, by lane. */
+  rates = new Float64Array(0);
+  /** Choose by what events are coloured; durations are those on `axis`. */
+  colorBy(by, axis) {
+    const { events } = this;
     this.by = by;
-    this.scale = by === "payload" ? payloadScale(this.events) : by === "duration" ? durationScale(this.events) : null;
+    this.rates = Float64Array.from(events.lanes, (lane) => axis.line(lane).rate);
+    this.scale = by === "payload" ? payloadScale(events) : by === "duration" ? durationScale(events, this.rates) : null;
     const steps = this.scale?.signed ? diverging(STEPS) : sequential(STEPS);
     this.colors = this.scale ? [...steps, GREY] : this.palette.map(parse);
   }
@@ -849,7 +853,7 @@ var Paint = class {
     if (this.by === "duration") {
       const low = Math.log2(scale2.low);
       const wide2 = Math.max(Math.log2(scale2.high) - low, 1e-9);
-      return (i) => step((Math.log2(Math.max(events.duration[i], 1)) - low) / wide2);
+      return (i, lane) => step((Math.log2(Math.max(events.duration[i], 1) * this.rates[lane]) - low) / wide2);
     }
     const wide = Math.max(scale2.high - scale2.low, 1e-9);
     return (i) => {
@@ -899,15 +903,17 @@ function payloadScale(events) {
   const most = Math.max(-low, high);
   return { low: -most, high: most, signed: true };
 }
-function durationScale(events) {
+function durationScale(events, rates) {
   let low = Number.POSITIVE_INFINITY;
-  let high = 1;
-  for (let i = 0; i < events.count; i++) {
-    if (events.isInstant(i)) continue;
-    low = Math.min(low, Math.max(events.duration[i], 1));
-    high = Math.max(high, events.duration[i]);
-  }
-  return { low: Math.min(low, high), high, signed: false };
+  let high = Number.NEGATIVE_INFINITY;
+  for (let row = 0; row < events.rowLane.length; row++)
+    for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+      if (events.isInstant(i)) continue;
+      const length = Math.max(events.duration[i], 1) * rates[events.rowLane[row]];
+      low = Math.min(low, length);
+      high = Math.max(high, length);
+    }
+  return low <= high ? { low, high, signed: false } : { low: 1, high: 1, signed: false };
 }
 
 // src/query.ts
@@ -1105,37 +1111,50 @@ var Bar = class {
     );
     this.unit = choice(
       "Unit of time",
-      scene.units.map((unit) => [unit, unit]),
+      scene.units.map((unit2) => [unit2, unit2]),
       state.unit
     );
-    this.tools = TOOLS.map(([, text, title]) => button(text, title));
+    this.tools = TOOLS.map(([, text, title2]) => button(text, title2));
     const badge = header.badge;
     const [all, help2] = [
       button("Fit", "show everything (0, or double click beside all events)"),
       button("?", "keys and mouse")
     ];
-    this.root = h(
-      "div",
-      { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
-      header.title ? h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title) : null,
-      badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null,
-      header.device ? h("span", { class: "tlt-device" }, header.device) : null,
-      h("span", { class: "tlt-count" }, count(scene.events.count, "event")),
+    const title = h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title);
+    title.style.minWidth = `${Math.min(header.title.length, 14)}ch`;
+    const device = header.device ? h("span", { class: "tlt-device" }, header.device) : null;
+    const counted = h("span", { class: "tlt-count" }, count(scene.events.count, "event"));
+    const search = h("span", { class: "tlt-group tlt-search" }, this.search, this.previous, this.next, this.filter);
+    const arrows = scene.events.flowSrc.length ? this.arrows : null;
+    const unit = scene.units.length > 1 ? this.unit : null;
+    const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
+    const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, help2);
+    const worn = badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null;
+    const there = (elements) => elements.filter((each) => each !== null);
+    this.spare = there([device, counted, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    this.items = there([
+      header.title ? title : null,
+      worn,
+      device,
+      counted,
       h("span", { class: "tlt-grow" }),
-      h("span", { class: "tlt-group" }, this.search, this.previous, this.next, this.filter),
+      search,
       this.found,
       this.hidden,
       this.colors,
-      scene.events.flowSrc.length ? this.arrows : null,
-      scene.units.length > 1 ? this.unit : null,
-      h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools),
-      h(
-        "span",
-        { class: "tlt-group" },
-        scene.roots.some((node) => node.children.length) ? this.folded : null,
-        all,
-        help2
-      )
+      arrows,
+      unit,
+      drags,
+      whole
+    ]);
+    this.more.setAttribute("aria-expanded", "false");
+    this.root = h(
+      "div",
+      { class: "tlt-bar", role: "toolbar", "aria-label": "Timeline tools" },
+      ...this.items,
+      this.more,
+      this.overflow
     );
     const on = (element, type, act) => element.addEventListener(type, act, { signal });
     on(this.search, "input", () => scene.set({ query: this.search.value }));
@@ -1153,6 +1172,7 @@ var Bar = class {
     on(this.hidden, "click", () => scene.arrange({ hidden: /* @__PURE__ */ new Set() }));
     on(all, "click", () => scene.showAll());
     on(help2, "click", () => to.help());
+    on(this.more, "click", () => this.open(Boolean(this.overflow.hidden)));
     this.show();
   }
   scene;
@@ -1175,6 +1195,51 @@ var Bar = class {
   tools;
   folded = button("Fold", "collapse or open all groups");
   hidden = button("", "show the hidden lanes again");
+  /** What goes into the menu where the row has no room, the first first. */
+  spare;
+  /** All that stands in the row, as far as there is room. */
+  items;
+  more = button("…", "more tools");
+  overflow = h("div", { class: "tlt-more", role: "group", "aria-label": "More tools", hidden: true });
+  /** What the row was arranged for. */
+  arranged = "";
+  /** Open the menu of what the row has no room for, or close it. */
+  open(wanted) {
+    this.overflow.hidden = !wanted;
+    this.more.setAttribute("aria-expanded", String(wanted));
+  }
+  /** Close the menu, unless what is meant is in it. Returns whether it was open. */
+  closeMore(unless = null) {
+    if (this.overflow.hidden || this.overflow.contains(unless) || this.more.contains(unless)) return false;
+    this.open(false);
+    return true;
+  }
+  /** Put everything into one row, and what has no room there into the menu. */
+  fit() {
+    const { root, items, more, overflow, spare } = this;
+    const texts = [this.found, this.hidden, this.folded].map((each) => each.textContent);
+    const key = [root.clientWidth, this.search.style.width, ...texts].join("|");
+    if (!root.clientWidth || key === this.arranged) return;
+    this.arranged = key;
+    const focused = root.getRootNode().activeElement;
+    for (const item of items) if (item.parentNode !== root) root.insertBefore(item, this.placeOf(item));
+    more.hidden = true;
+    root.classList.remove("tlt-tight");
+    const fits = () => root.scrollWidth <= root.clientWidth;
+    for (const item of spare) {
+      if (fits()) break;
+      more.hidden = false;
+      overflow.append(item);
+    }
+    root.classList.toggle("tlt-tight", !fits());
+    if (more.hidden) this.open(false);
+    if (focused instanceof HTMLElement && root.contains(focused)) focused.focus({ preventScroll: true });
+  }
+  /** What a tool that comes back into the row stands before. */
+  placeOf(item) {
+    const later = this.items.slice(this.items.indexOf(item) + 1);
+    return later.find((each) => each.parentNode === this.root) ?? this.more;
+  }
   searchKey(event) {
     event.stopPropagation();
     if (event.key === "Enter") this.scene.nextMatch(event.shiftKey ? -1 : 1);
@@ -1205,6 +1270,7 @@ var Bar = class {
     this.found.textContent = matches ? at >= 0 ? `${number(at + 1)} of ${number(matches.length)}` : `${number(matches.length)} found` : "";
     this.found.hidden = !matches;
     for (const element of [this.previous, this.next]) element.disabled = !matches?.length;
+    this.fit();
   }
 };
 var Legend = class {
@@ -1272,6 +1338,7 @@ var Legend = class {
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
     this.scales.replaceChildren(...ramp);
+    this.scales.hidden = !ramp.length;
     this.rest.textContent = rest > 0 ? `and ${number(rest)} more names` : "";
     this.root.hidden = !events.count;
   }
@@ -1279,10 +1346,10 @@ var Legend = class {
     const bar = h("span", { class: "tlt-ramp" });
     const steps = this.scene.paint.colors.slice(0, 32);
     bar.style.background = `linear-gradient(to right, ${steps.map(css).join(",")})`;
-    const unit = this.scene.state.colorBy === "duration" ? " cycles" : "";
-    const text = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 3 });
-    const line = h("span", { class: "tlt-count" }, `${this.scene.state.colorBy} ${text(low)}`);
-    const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high) + unit));
+    const { colorBy, unit } = this.scene.state;
+    const text = (value) => colorBy === "duration" ? duration(value, unit) : value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+    const line = h("span", { class: "tlt-count" }, `${colorBy} ${text(low)}`);
+    const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high)));
     whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";
     return whole;
   }
@@ -1743,7 +1810,7 @@ var Scene = class {
     this.axis = this.newAxis();
     this.span = this.spanOf(this.state);
     this.rows = this.newRows();
-    this.paint.colorBy(this.state.colorBy);
+    this.paint.colorBy(this.state.colorBy, this.axis);
     this.search();
   }
   events;
@@ -1967,8 +2034,8 @@ var Scene = class {
       this.span = this.spanOf(this.state);
       this.rows = this.newRows();
     }
-    if (this.state.colorBy !== before.colorBy) {
-      this.paint.colorBy(this.state.colorBy);
+    if (this.state.colorBy !== before.colorBy || this.state.unit !== before.unit) {
+      this.paint.colorBy(this.state.colorBy, this.axis);
       this.recode();
     }
     this.ghost?.follow(this.state);
@@ -2623,7 +2690,7 @@ var Overlay = class {
 };
 
 // src/stats.ts
-function statistics(events, positions) {
+function statistics(events, axis, positions) {
   const counts = /* @__PURE__ */ new Map();
   const durations = /* @__PURE__ */ new Map();
   for (const i of positions) {
@@ -2631,8 +2698,9 @@ function statistics(events, positions) {
     counts.set(name2, (counts.get(name2) ?? 0) + 1);
     if (events.isInstant(i)) continue;
     const list = durations.get(name2);
-    if (list) list.push(events.duration[i]);
-    else durations.set(name2, [events.duration[i]]);
+    const length = axis.line(events.laneOf(i)).rate * events.duration[i];
+    if (list) list.push(length);
+    else durations.set(name2, [length]);
   }
   const totals = new Map([...durations].map(([name2, list]) => [name2, list.reduce((a, b) => a + b, 0)]));
   const all = [...totals.values()].reduce((a, b) => a + b, 0);
@@ -2675,8 +2743,8 @@ var Panel = class {
   stats = [];
   /** The selection has changed. */
   aggregate() {
-    const { selected, events } = this.scene;
-    this.stats = selected ? statistics(events, selected) : [];
+    const { selected, events, axis } = this.scene;
+    this.stats = selected ? statistics(events, axis, selected) : [];
     this.show();
   }
   show() {
@@ -2695,7 +2763,6 @@ var Panel = class {
   }
   table(total) {
     const names = this.scene.events.names;
-    const heads = ["name", "count", "total cycles", "mean", "p50", "p99", "share"];
     const body = h("tbody");
     for (const row of this.stats.slice(0, MOST_NAMES)) {
       const cells = [
@@ -2714,10 +2781,13 @@ var Panel = class {
         )
       );
     }
-    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    const head = h("thead", {}, h("tr", {}, ...this.heads.map((text) => h("th", { scope: "col" }, text))));
     const title = `${count(total, "event")} selected`;
     const more = this.stats.length > MOST_NAMES ? `${number(this.stats.length - MOST_NAMES)} more names` : "";
     return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body), more);
+  }
+  get heads() {
+    return ["name", "count", `total ${this.scene.axis.unit}`, "mean", "p50", "p99", "share"];
   }
   /** The aggregate table as lines with tabs. */
   asText() {
@@ -2727,7 +2797,7 @@ var Panel = class {
         "	"
       )
     );
-    return ["name	count	total	mean	p50	p99	share", ...lines].join("\n");
+    return [this.heads.join("	"), ...lines].join("\n");
   }
 };
 
@@ -3326,9 +3396,16 @@ var STYLE = `
 .tlt[data-theme=dark] { --tlt-ground: #16191d; }
 .tlt *, .tlt *::before { box-sizing: border-box; }
 .tlt[hidden], .tlt [hidden] { display: none !important; }
-.tlt-bar { display: flex; flex-wrap: wrap; align-items: center; gap: 5px; padding: 6px 8px; }
+.tlt-bar { display: flex; align-items: center; gap: 5px; padding: 6px 8px; }
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
-  max-width: 26em; }
+  max-width: 26em; flex: 0 1 auto; }
+.tlt-bar > *, .tlt-group > * { flex-shrink: 0; }
+.tlt-bar > .tlt-title, .tlt-tight > .tlt-search { flex-shrink: 1; }
+.tlt-tight > .tlt-title { min-width: 2em !important; flex-shrink: 9; }
+.tlt-tight > .tlt-badge { min-width: 3em; flex-shrink: 9; overflow: hidden; text-overflow: ellipsis; }
+.tlt-more { position: absolute; right: 6px; top: 34px; z-index: 7; display: flex; flex-wrap: wrap; align-items: center;
+  gap: 6px; padding: 8px; max-width: min(340px, calc(100% - 12px)); background: var(--tlt-ground);
+  border: 1px solid var(--tlt-soft); border-radius: 5px; box-shadow: 0 3px 12px #0004; }
 .tlt-count, .tlt-device { color: var(--tlt-soft); white-space: nowrap; }
 .tlt-badge { border: 1px solid var(--tlt-line); border-radius: 9px; padding: 0 7px; color: var(--tlt-soft);
   font-size: 11px; white-space: nowrap; }
@@ -3341,11 +3418,11 @@ var STYLE = `
 .tlt button:hover, .tlt select:hover { background: var(--tlt-head); }
 .tlt button[aria-pressed=true] { background: var(--tlt-ink); color: var(--tlt-ground); border-color: var(--tlt-ink); }
 .tlt button:disabled { opacity: 0.4; pointer-events: none; }
-.tlt-group { display: inline-flex; }
+.tlt-group { display: inline-flex; min-width: 0; }
 .tlt-group > * { border-radius: 0 !important; margin-left: -1px !important; }
 .tlt-group > :first-child { border-radius: 4px 0 0 4px !important; margin-left: 0 !important; }
 .tlt-group > :last-child { border-radius: 0 4px 4px 0 !important; }
-.tlt input[type=search] { min-width: 6em; max-width: 100%; flex: 0 1 auto; }
+.tlt input[type=search] { min-width: 6em; flex: 0 1 auto; }
 .tlt input[aria-invalid=true] { border-color: var(--tlt-warn); }
 .tlt:focus, .tlt :focus { outline: none; }
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
@@ -3626,6 +3703,7 @@ var View = class {
     const focused = before?.root.contains(focusedIn(before.root));
     if (before) before.root.replaceWith(this.root);
     else host.append(this.root);
+    this.bar.fit();
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
@@ -3733,7 +3811,10 @@ var View = class {
       this.panel.aggregate();
       this.tellSelection();
     });
+    let { unit } = scene.state;
     scene.on("state", () => {
+      if (unit !== scene.state.unit) this.panel.aggregate();
+      unit = scene.state.unit;
       this.bar.show();
       this.legend.show();
       this.soon();
@@ -3754,6 +3835,7 @@ var View = class {
       "pointerdown",
       (event) => {
         if (!this.menu.holds(event.target)) this.menu.close();
+        this.bar.closeMore(event.target);
       },
       { signal }
     );
@@ -3764,7 +3846,10 @@ var View = class {
     };
     this.scroll.addEventListener("scroll", scrolled, { signal, passive: true });
     onThemeChange(() => this.retheme(), signal);
-    const sizes = new ResizeObserver(() => this.redraw());
+    const sizes = new ResizeObserver(() => {
+      this.bar.fit();
+      this.redraw();
+    });
     sizes.observe(stage);
     const seen = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.redraw());
     seen.observe(stage);
@@ -3912,6 +3997,7 @@ var View = class {
   }
   leave() {
     const { scene } = this;
+    if (this.bar.closeMore()) return;
     if (this.helping) this.help();
     else if (scene.selected || scene.area || scene.measured || scene.focused >= 0) scene.clearSelection();
     else this.stage.blur();
