@@ -74,7 +74,7 @@ export const STYLE = `
 .tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
 .tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
-  background: linear-gradient(to right, #0072b2 50%, #e69f00 50%); }
+  background: linear-gradient(to right, #1e78b4 50%, #f0a500 50%); }
 .tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 400px; overflow: auto; }
 .tlt-speaks > :not(.tlt-instead) { display: none !important; }
 .tlt-ramp { width: 160px; height: 11px; border-radius: 2px; }

@@ -280,7 +280,8 @@ export class View {
     let byHand = false;
     root.addEventListener("pointerdown", () => (byHand = true), { signal, capture: true });
     root.addEventListener("keydown", () => (byHand = false), { signal, capture: true });
-    root.addEventListener("keydown", (event) => this.letSave(event), { signal, capture: true });
+    // Some notebooks look at keys before they go down to the element; the window is asked before these.
+    window.addEventListener("keydown", (event) => this.letSave(event), { signal, capture: true });
     for (const type of ["click", "change"] as const)
       root.addEventListener(
         type,
@@ -299,6 +300,7 @@ export class View {
   /** Saving is the notebook's, also from here: for this one key the mark is away by which its shortcuts are kept out. */
   private letSave(event: KeyboardEvent): void {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
+    if (!event.composedPath().includes(this.root)) return;
     const marked = [this.root, ...this.root.querySelectorAll(`[${SUPPRESS}]`)];
     for (const element of marked) element.removeAttribute(SUPPRESS);
     setTimeout(() => {

@@ -1121,7 +1121,7 @@ var Bar = class {
       button("?", "keys and mouse")
     ];
     const title = h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title);
-    title.style.minWidth = `${Math.min(header.title.length, 14)}ch`;
+    title.style.minWidth = `${0.8 * Math.min(header.title.length, 16)}ch`;
     const device = header.device ? h("span", { class: "tlt-device" }, header.device) : null;
     const counted = h("span", { class: "tlt-count" }, count(scene.events.count, "event"));
     const search = h("span", { class: "tlt-group tlt-search" }, this.search, this.previous, this.next, this.filter);
@@ -3459,7 +3459,7 @@ var STYLE = `
 .tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
 .tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
-  background: linear-gradient(to right, #0072b2 50%, #e69f00 50%); }
+  background: linear-gradient(to right, #1e78b4 50%, #f0a500 50%); }
 .tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 400px; overflow: auto; }
 .tlt-speaks > :not(.tlt-instead) { display: none !important; }
 .tlt-ramp { width: 160px; height: 11px; border-radius: 2px; }
@@ -3864,7 +3864,7 @@ var View = class {
     let byHand = false;
     root.addEventListener("pointerdown", () => byHand = true, { signal, capture: true });
     root.addEventListener("keydown", () => byHand = false, { signal, capture: true });
-    root.addEventListener("keydown", (event) => this.letSave(event), { signal, capture: true });
+    window.addEventListener("keydown", (event) => this.letSave(event), { signal, capture: true });
     for (const type of ["click", "change"])
       root.addEventListener(
         type,
@@ -3881,6 +3881,7 @@ var View = class {
   /** Saving is the notebook's, also from here: for this one key the mark is away by which its shortcuts are kept out. */
   letSave(event) {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
+    if (!event.composedPath().includes(this.root)) return;
     const marked = [this.root, ...this.root.querySelectorAll(`[${SUPPRESS}]`)];
     for (const element of marked) element.removeAttribute(SUPPRESS);
     setTimeout(() => {
