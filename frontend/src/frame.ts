@@ -2,7 +2,7 @@
 
 import type { Span } from "./axis";
 import type { Scene } from "./scene";
-import { GAP, ROW, type Strip } from "./tree";
+import { GAP, HEAD, ROW, type Strip } from "./tree";
 
 export const FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
 export const AXIS = 26;
@@ -30,9 +30,15 @@ export function placed(scene: Scene, frame: Frame): Placed[] {
   return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
 }
 
+/** The heads that stay in sight over the strips that are scrolled. */
+export function stuck({ rows, state }: Scene): Placed[] {
+  const top = AXIS + rows.pinnedHeight;
+  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
+}
+
 /** The y of the middle of a row of a strip. */
 export function middleOf({ strip, y }: Placed, row: number): number {
-  if (strip.kind !== "lane") return y + strip.height / 2;
+  if (strip.kind !== "lane") return y + strip.body / 2;
   return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
 }
 

@@ -39,7 +39,7 @@ export class Menu {
     items[0].focus();
   }
 
-  private entries({ node, kind }: Strip): [string, () => void][] {
+  private entries({ node }: Strip): [string, () => void][] {
     const { scene } = this;
     const { key } = node;
     const { pinned, collapsed } = scene.state.lanes;
@@ -49,7 +49,7 @@ export class Menu {
       ["Move up", () => scene.move(key, -1)],
       ["Move down", () => scene.move(key, 1)],
     ];
-    if (kind !== "lane") entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
+    entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
     if (scene.rows.hiddenCount)
       entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: new Set() })]);
     return entries;

@@ -4,7 +4,7 @@ import { arrow } from "./arrow";
 import type { Span } from "./axis";
 import { context2d } from "./dom";
 import { duration } from "./format";
-import { AXIS, FONT, type Frame, middleOf, type Placed, Places, placed, xOf } from "./frame";
+import { AXIS, FONT, type Frame, middleOf, type Placed, Places, placed, stuck, xOf } from "./frame";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 import { ROW } from "./tree";
@@ -46,6 +46,7 @@ export class Overlay {
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
     context.restore();
+    for (const { strip, y } of stuck(scene)) context.clearRect(0, y * ratio, width * ratio, strip.height * ratio);
     const length = scene.measured ?? scene.area?.span;
     if (length) this.length(length, frame, theme);
   }
@@ -106,7 +107,7 @@ export class Overlay {
     for (const each of shown) {
       if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
       const middle = middleOf(each, row) * ratio;
-      const half = (ROW / 2 - 0.5) * ratio;
+      const half = (Math.min(ROW, each.strip.body) / 2 - 0.5) * ratio;
       context.strokeStyle = color;
       context.lineWidth = wide * ratio;
       context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);

@@ -5,12 +5,12 @@ import { tickStep, ticks } from "./axis";
 import { css } from "./color";
 import { context2d } from "./dom";
 import { lowerBound } from "./events";
-import { AXIS, FONT, type Frame, type Placed, Places, placed, xOf } from "./frame";
+import { AXIS, FONT, type Frame, type Placed, Places, placed, stuck, xOf } from "./frame";
 import { fitted, Ruler, type Texts } from "./label";
 import { Collected } from "./notes";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
-import { GAP, HEAD, ROW, UNDER } from "./tree";
+import { GAP, LABEL, ROW, UNDER } from "./tree";
 import { arrowShows } from "./walk";
 
 /** How opaque the run before is. */
@@ -66,6 +66,9 @@ export class Picture {
       context.fillRect(0, px(split) - 1, width, Math.max(1, px(1)));
     }
     this.names(shown, frame, theme);
+    const heads = stuck(scene);
+    this.bands(heads, theme, frame);
+    this.names(heads, frame, theme);
     this.axis(frame, theme);
     if (!scene.events.count) this.nothing(frame, theme);
   }
@@ -74,6 +77,7 @@ export class Picture {
     const { context } = this;
     for (const { strip, y } of shown) {
       const [top, bottom] = [Math.round(y * ratio), Math.round((y + strip.height) * ratio)];
+      if (strip.body < LABEL) continue; // many folded ones, close together
       if (strip.kind !== "lane") {
         context.fillStyle = theme.head;
         context.fillRect(0, top, Math.round(width * ratio), bottom - top);
@@ -107,8 +111,9 @@ export class Picture {
       const lanes = strip.node.lanes;
       const count = strip.kind === "summary" ? 1 : lanes[0].rows;
       for (let n = 0; n < count; n++) {
-        const top = strip.kind === "summary" ? y + 3 : y + GAP / 2 + n * ROW + 1;
-        const bottom = strip.kind === "summary" ? y + HEAD - 4 : top + ROW - 2;
+        const room = strip.body < LABEL ? 0 : 3;
+        const top = strip.kind === "summary" ? y + room : y + GAP / 2 + n * ROW + 1;
+        const bottom = strip.kind === "summary" ? y + strip.body - 1 - room : top + ROW - 2;
         const rows =
           strip.kind === "summary"
             ? lanes.flatMap(({ row, rows }) => Array.from({ length: rows }, (_, r) => row + r))
@@ -279,15 +284,18 @@ export class Picture {
     clip(context, 0, top, left, height * ratio - top);
     context.textAlign = "left";
     context.textBaseline = "middle";
+    let free = 0;
     for (const { strip, y } of shown) {
+      if (strip.body < LABEL && y < free) continue;
+      free = y + LABEL;
       const indent = 8 + Math.min(strip.depth, 4) * 12;
-      const middle = Math.round((y + (strip.kind === "lane" ? GAP / 2 + ROW / 2 : strip.height / 2)) * ratio);
+      const middle = Math.round((y + (strip.kind === "lane" ? GAP / 2 + ROW / 2 : strip.body / 2)) * ratio);
       const leaf = strip.kind === "lane";
       ruler.use(`${leaf ? "" : "600 "}${11 * ratio}px ${FONT}`);
       context.fillStyle = leaf ? theme.soft : theme.ink;
       if (!leaf) triangle(context, (indent + 3) * ratio, middle, 3.5 * ratio, strip.kind === "head");
       const begin = (indent + (leaf ? 0 : 12)) * ratio;
-      const text = ruler.elide(strip.node.label, left - begin - 8 * ratio);
+      const text = ruler.elide(strip.label, left - begin - 8 * ratio);
       context.fillText(text, begin, middle + ratio / 2);
     }
     context.restore();

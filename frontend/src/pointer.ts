@@ -1,6 +1,6 @@
 // Mouse, touchpad and fingers on the lanes.
 
-import { AXIS, type Frame, placed, timeAt } from "./frame";
+import { AXIS, type Frame, placed, stuck, timeAt } from "./frame";
 import { hit } from "./hit";
 import type { Scene } from "./scene";
 import { GAP, HEAD, ROW, type Strip } from "./tree";
@@ -66,7 +66,8 @@ export class Pointer {
 
   /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
   stripAt(y: number): { strip: Strip | null; row: number } {
-    const under = placed(this.scene, this.to.frame()).find((each) => y >= each.y && y < each.y + each.strip.height);
+    const shown = [...stuck(this.scene), ...placed(this.scene, this.to.frame())];
+    const under = shown.find((each) => y >= each.y && y < each.y + each.strip.height);
     if (!under || y < AXIS) return { strip: null, row: -1 };
     const { strip } = under;
     if (strip.kind !== "lane") return { strip, row: -1 };

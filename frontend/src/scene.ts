@@ -10,7 +10,7 @@ import { FILTERED, MATCHED, Paint, SELECTED } from "./paint";
 import { parseQuery } from "./query";
 import { Raster } from "./raster";
 import { ARROWS, restore, type Saved, type State } from "./state";
-import { type Node, PLAIN, Rows, siblings, tree, UNDER } from "./tree";
+import { foldedAtFirst, HEAD, type Node, PLAIN, Rows, siblings, tree, UNDER } from "./tree";
 import { arrowsFrom, arrowsTo, firstInView, onNextLane } from "./walk";
 import type { Header } from "./wire";
 
@@ -67,7 +67,7 @@ export class Scene {
       filter: false,
       hiddenNames: [],
       ghost: true,
-      lanes: PLAIN,
+      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots)) },
     };
     this.state = restore(plain, saved, this.units);
     this.axis = this.newAxis();
@@ -186,7 +186,7 @@ export class Scene {
 
   /** Collapse all branches of the first step, or open everything. */
   fold(closed: boolean): void {
-    const keys = closed ? this.roots.filter((node) => node.children.length).map((node) => node.key) : [];
+    const keys = closed ? this.roots.map((node) => node.key) : [];
     this.arrange({ collapsed: new Set(keys) });
   }
 
@@ -212,7 +212,8 @@ export class Scene {
       });
     const strip = this.rows.showing(lane);
     if (!strip) return;
-    if (strip.top < this.state.scroll) this.scrollTo(strip.top);
+    const under = strip.top - strip.depth * HEAD; // heads that stay in sight are over it
+    if (under < this.state.scroll) this.scrollTo(under);
     else if (strip.top + strip.height > this.state.scroll + this.viewHeight)
       this.scrollTo(strip.top + strip.height - this.viewHeight);
   }

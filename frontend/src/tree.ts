@@ -26,15 +26,28 @@ export const PLAIN: Arrangement = { collapsed: new Set(), hidden: new Set(), pin
 /** A strip of the picture: a lane, or the head of a branch. `summary`: a branch that is collapsed shows its lanes in one. */
 export interface Strip {
   readonly node: Node;
+  /** What it is called here: a pinned one says where it is from. */
+  readonly label: string;
   readonly kind: "lane" | "head" | "summary";
   readonly depth: number;
   readonly top: number;
   readonly height: number;
+  /** The part of the height that has the events, or the words of a head. */
+  readonly body: number;
+  /** Where it ends; a head, where the last of its branch does. */
+  bottom: number;
 }
 
 export const ROW = 18;
 export const GAP = 4;
 export const HEAD = 20;
+/** The least height of a strip with a label. */
+export const LABEL = 13;
+/** Folded branches share this height, as long as each has a few pixels: so a whole launch is seen at once. */
+const WHOLE = 533;
+const LEAST_FOLDED = 4;
+/** Lanes that are higher in all than so many times that are folded when they are opened. */
+const HIGH = 3;
 /** What a lane has more where the run before is drawn under it. */
 export const UNDER = 7;
 
@@ -108,31 +121,34 @@ export class Rows {
   constructor(roots: readonly Node[], arrangement: Arrangement, under = 0) {
     let top = 0;
     let hidden = 0;
-    const add = (into: Strip[], node: Node, depth: number) => {
+    const share = Math.floor(WHOLE / Math.max(arrangement.collapsed.size, 1));
+    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
+    const add = (into: Strip[], node: Node, depth: number, label: string) => {
       if (arrangement.hidden.has(node.key)) {
         hidden++;
         return;
       }
-      const folded = arrangement.collapsed.has(node.key);
-      const kind = node.children.length === 0 ? "lane" : folded ? "summary" : "head";
-      const own = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
-      const height = kind === "head" ? own : own + under;
-      into.push({ node, kind, depth, top, height });
+      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
+      const body = kind === "lane" ? node.lanes[0].rows * ROW + GAP : kind === "summary" ? folded : HEAD;
+      const height = kind === "head" ? body : body + under;
+      const strip = { node, label, kind, depth, top, height, body, bottom: top + height } as const satisfies Strip;
+      into.push(strip);
       top += height;
-      if (kind === "head")
-        for (const child of inOrder(node.children, node.key, arrangement)) add(into, child, depth + 1);
+      if (kind !== "head") return;
+      for (const child of inOrder(node.children, node.key, arrangement)) add(into, child, depth + 1, child.label);
+      (strip as Strip).bottom = top;
     };
     if (arrangement.pinned.length) {
       const byKey = index(roots, new Set(arrangement.pinned));
       for (const key of arrangement.pinned) {
-        const node = byKey.get(key);
-        if (node) add(this.pinned, node, 0);
+        const found = byKey.get(key);
+        if (found) add(this.pinned, found.node, 0, found.label);
       }
       this.pinnedHeight = top;
       top = 0;
       hidden = 0;
     }
-    for (const root of inOrder(roots, "", arrangement)) add(this.strips, root, 0);
+    for (const root of inOrder(roots, "", arrangement)) add(this.strips, root, 0, root.label);
     this.height = top;
     this.hiddenCount = hidden;
   }
@@ -142,6 +158,20 @@ export class Rows {
     const found: Strip[] = [];
     for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
     return found;
+  }
+
+  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
+  stuck(scroll: number): Strip[] {
+    const found: Strip[] = [];
+    for (;;) {
+      const y = scroll + found.length * HEAD;
+      let n = this.at(y);
+      while (n > 0 && this.strips[n]?.depth > found.length) n--;
+      const strip = this.strips[n];
+      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
+        return found;
+      found.push(strip);
+    }
   }
 
   /** The number of the strip at `y`, or the number of strips below the last. */
@@ -169,16 +199,26 @@ function inOrder(nodes: readonly Node[], parent: string, arrangement: Arrangemen
   return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
 }
 
+/** The wanted nodes, with the words of all that they are in. */
 function index(
   nodes: readonly Node[],
   wanted: ReadonlySet<string>,
-  found = new Map<string, Node>(),
-): Map<string, Node> {
+  above = "",
+  found = new Map<string, { node: Node; label: string }>(),
+): Map<string, { node: Node; label: string }> {
   for (const node of nodes) {
-    if (wanted.has(node.key)) found.set(node.key, node);
-    index(node.children, wanted, found);
+    const label = above ? `${above} · ${node.label}` : node.label;
+    if (wanted.has(node.key)) found.set(node.key, { node, label });
+    index(node.children, wanted, label, found);
   }
   return found;
+}
+
+/** The branches that are folded at first: those of the SMs, where all lanes together are too high to be understood. */
+export function foldedAtFirst(roots: readonly Node[]): string[] {
+  const whole = new Rows(roots, PLAIN).height;
+  const nodes = roots.flatMap((root) => (root.lanes[0].rank !== null && root.children.length ? root.children : [root]));
+  return whole > HIGH * WHOLE && nodes.length > 1 ? nodes.map((node) => node.key) : [];
 }
 
 /** The siblings of the node at `key`, in the order shown, and the key of their parent. */

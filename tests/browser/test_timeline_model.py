@@ -1,5 +1,6 @@
 """The widget's side: what it reads of a model, what it writes, and that it leaves nothing behind."""
 
+import base64
 import gzip
 from typing import Any
 
@@ -8,6 +9,7 @@ from fake_trace import FakeTrace, pipeline
 from timeline_tab import Tab, _base64, model_state
 
 from tltrace_nb.widget.runs import to_runs
+from tltrace_nb.widget.timeline import Timeline
 from tltrace_nb.widget.wire import encode
 
 pytestmark = pytest.mark.browser
@@ -47,6 +49,42 @@ def test_a_saved_state_is_drawn_without_asking_python(tab: Tab, trace: FakeTrace
     render(tab, trace)
     assert tab.do("() => model.sent") == []
     assert tab.page.locator(".tlt-count").first.inner_text() == "42 events"
+
+
+def test_the_front_end_is_evaluated_once_however_many_timelines_are_shown(tab: Tab, trace: FakeTrace) -> None:
+    """A page keeps every module that it has evaluated for good."""
+    wire = encode(trace)
+    state = model_state(wire, gzip.compress(wire.columns))
+    script = base64.b64encode(Timeline(trace).script).decode()
+    tab.do(
+        "async ([loader, script]) => {"
+        " const make = URL.createObjectURL; window.sizes = [];"
+        " URL.createObjectURL = (blob) => { sizes.push(blob.size); return make(blob); };"
+        " const text = (code) => make(new Blob([code], { type: 'text/javascript' }));"
+        " for (let n = 0; n < 3; n++) {"
+        f"  const model = model_of({{ ...{state}, script: new DataView(bytes(script).buffer) }});"
+        "   const el = document.getElementById('home').appendChild(document.createElement('div'));"
+        "   await (await import(text(loader))).default.render({ model, el }); } }",
+        [Timeline._esm, script],
+    )
+    tab.page.wait_for_function("document.querySelectorAll('.tlt[data-drawn]').length === 3")
+    assert len(tab.do("() => sizes")) == 1
+    assert len(Timeline._esm) < 2000
+
+
+def test_a_front_end_that_cannot_be_unpacked_is_said_and_tried_again(browser: Any) -> None:
+    tab = Tab(browser)
+    said = tab.do(
+        "async (loader) => { const el = document.createElement('div');"
+        " const module = await import(URL.createObjectURL(new Blob([loader], { type: 'text/javascript' })));"
+        " const model = { get: () => new Uint8Array([1, 2, 3]) };"
+        " await module.default.render({ model, el }).catch(() => {});"
+        " return [el.textContent, Object.keys(globalThis).filter((key) => key.startsWith('tltrace')).length]; }",
+        Timeline._esm,
+    )
+    assert said[0].startswith("The timeline cannot be shown: ")
+    assert said[1] == 0
+    tab.page.close()
 
 
 def test_columns_that_are_not_saved_are_asked_for(tab: Tab, trace: FakeTrace) -> None:

@@ -8,9 +8,11 @@ are positions of the selected events, and what the view looks like.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from functools import cached_property
 from importlib.resources import files
+from string import Template
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
@@ -50,6 +52,14 @@ VIEW_KEYS = (
 )  # fmt: skip
 
 
+def _resource(*path: str) -> str:
+    return files(__package__).joinpath(*path).read_text(encoding="utf-8")
+
+
+_SCRIPT = gzip.compress(_resource("static", "timeline.js").encode(), 9, mtime=0)
+_LOADER = Template(_resource("loader.js")).substitute(edition=hashlib.sha256(_SCRIPT).hexdigest()[:16])
+
+
 class Timeline(anywidget.AnyWidget):
     """The events of a trace on lanes: SM, CTA, thread, lane; ``?`` in the view lists its keys.
 
@@ -73,8 +83,10 @@ class Timeline(anywidget.AnyWidget):
     >>> timeline.selection.groupby("name").duration.describe()
     """
 
-    _esm = files(__package__).joinpath("static", "timeline.js").read_text(encoding="utf-8")
+    _esm = _LOADER
 
+    script = traitlets.Bytes(_SCRIPT).tag(sync=True)
+    """The front end, packed, for the loader: a page evaluates it once, however many timelines it shows."""
     header = traitlets.Unicode().tag(sync=True)
     """What the events are: JSON, see ``wire``."""
     columns = traitlets.Bytes().tag(sync=True)
