@@ -83,7 +83,6 @@ export class Bar {
       button("?", "keys and mouse"),
     ];
     const title = h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title);
-    title.style.minWidth = `${0.8 * Math.min(header.title.length, 16)}ch`;
     const device = header.device ? h("span", { class: "tlt-device" }, header.device) : null;
     const counted = h("span", { class: "tlt-count" }, count(scene.events.count, "event"));
     const search = h("span", { class: "tlt-group tlt-search" }, this.search, this.previous, this.next, this.filter);

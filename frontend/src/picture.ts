@@ -46,31 +46,49 @@ export class Picture {
     const [width, height, left, top] = [frame.width, frame.height, frame.gutter, AXIS].map(px);
     const shown = placed(scene, frame);
     const split = AXIS + scene.rows.pinnedHeight;
+    const pinned = scene.rows.pinned.length;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = css(theme.ground);
     context.fillRect(0, 0, width, height);
-    this.bands(shown, theme, frame);
-    this.grid(frame, theme);
-    context.save();
-    clip(context, left, top, width - left, height - top);
-    const notes = new Collected(px(13), scene.events);
-    this.bars(shown, frame, notes);
-    this.ghosts(shown, frame);
-    this.torn(notes, theme, ratio);
-    this.points(notes, theme, ratio);
-    this.labels(notes, theme, frame);
-    if (scene.state.arrows === "all") this.arrows(shown, frame, theme);
-    context.restore();
-    if (scene.rows.pinnedHeight) {
+    this.looked = 0;
+    this.part(shown.slice(pinned), split, frame.height, frame, theme);
+    this.part(shown.slice(0, pinned), AXIS, split, frame, theme);
+    if (scene.state.arrows === "all") {
+      context.save();
+      clip(context, left, top, width - left, height - top);
+      this.arrows(shown, frame, theme);
+      context.restore();
+    }
+    if (pinned) {
       context.fillStyle = theme.soft;
       context.fillRect(0, px(split) - 1, width, Math.max(1, px(1)));
     }
-    this.names(shown, frame, theme);
     const heads = stuck(scene);
     this.bands(heads, theme, frame);
     this.names(heads, frame, theme);
     this.axis(frame, theme);
     if (!scene.events.count) this.nothing(frame, theme);
+  }
+
+  /** Strips that have the canvas between two heights: those that are pinned, or those that are scrolled. */
+  private part(shown: readonly Placed[], from: number, to: number, frame: Frame, theme: Theme): void {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const [top, bottom, left, width] = [from, to, frame.gutter, frame.width].map((value) => Math.round(value * ratio));
+    if (!shown.length) return;
+    context.save();
+    clip(context, 0, top, width, bottom - top);
+    this.bands(shown, theme, frame);
+    this.grid(frame, theme);
+    this.names(shown, frame, theme);
+    clip(context, left, top, width - left, bottom - top);
+    const notes = new Collected(Math.round(13 * ratio), scene.events);
+    this.bars(shown, frame, notes);
+    this.ghosts(shown, frame);
+    this.torn(notes, theme, ratio);
+    this.points(notes, theme, ratio);
+    this.labels(notes, theme, frame);
+    context.restore();
   }
 
   private bands(shown: readonly Placed[], theme: Theme, { width, ratio }: Frame): void {
@@ -123,7 +141,6 @@ export class Picture {
     }
     if (!bars.length) return;
     const pixels = this.pixels(width, bars.length);
-    this.looked = 0;
     bars.forEach(({ top, height, rows }, n) => {
       const line = pixels.subarray(n * width, (n + 1) * width);
       for (const row of rows) {
@@ -285,11 +302,14 @@ export class Picture {
     context.textAlign = "left";
     context.textBaseline = "middle";
     let free = 0;
-    for (const { strip, y } of shown) {
-      if (strip.body < LABEL && y < free) continue;
+    for (const [n, { strip, y }] of shown.entries()) {
+      const dense = strip.body < LABEL;
+      const cramped = shown.slice(n, n + LABEL).some((next) => next.strip.body >= LABEL && next.y < y + LABEL);
+      if (dense && (y < free || cramped)) continue;
       free = y + LABEL;
       const indent = 8 + Math.min(strip.depth, 4) * 12;
-      const middle = Math.round((y + (strip.kind === "lane" ? GAP / 2 + ROW / 2 : strip.body / 2)) * ratio);
+      const half = strip.kind === "lane" ? (GAP + ROW) / 2 : (dense ? LABEL : strip.body) / 2;
+      const middle = Math.round((y + half) * ratio);
       const leaf = strip.kind === "lane";
       ruler.use(`${leaf ? "" : "600 "}${11 * ratio}px ${FONT}`);
       context.fillStyle = leaf ? theme.soft : theme.ink;

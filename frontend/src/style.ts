@@ -13,10 +13,10 @@ export const STYLE = `
 .tlt[hidden], .tlt [hidden] { display: none !important; }
 .tlt-bar { display: flex; align-items: center; gap: 5px; padding: 6px 8px; }
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
-  max-width: 26em; flex: 0 1 auto; }
+  max-width: min(26em, 28%); }
 .tlt-bar > *, .tlt-group > * { flex-shrink: 0; }
-.tlt-bar > .tlt-title, .tlt-tight > .tlt-search { flex-shrink: 1; }
-.tlt-tight > .tlt-title { min-width: 2em !important; flex-shrink: 9; }
+.tlt-tight > .tlt-search { flex-shrink: 1; }
+.tlt-tight > .tlt-title { min-width: 2em; flex-shrink: 9; }
 .tlt-tight > .tlt-badge { min-width: 3em; flex-shrink: 9; overflow: hidden; text-overflow: ellipsis; }
 .tlt-more { position: absolute; right: 6px; top: 34px; z-index: 7; display: flex; flex-wrap: wrap; align-items: center;
   gap: 6px; padding: 8px; max-width: min(340px, calc(100% - 12px)); background: var(--tlt-ground);

@@ -88,11 +88,88 @@ test("100,000 lanes are laid out, and only those in view are touched", () => {
     thread: (i % 4) * 32,
   }));
   const one = scene(made);
+  one.fold(false);
   assert.equal(one.rows.strips.filter((strip) => strip.kind === "lane").length, 100_000);
   const middle = one.rows.height / 2;
   const shown = one.rows.between(middle, middle + 600);
   assert.ok(shown.length > 20 && shown.length < 40);
   assert.ok(shown[0].top <= middle && shown[0].top + shown[0].height > middle);
+});
+
+/** A launch on all SMs of a card: two threads of a CTA on each. */
+const GRID: Made[] = Array.from({ length: 132 }, (_, sm) =>
+  [0, 128].map((thread) => ({ start: sm, duration: 500, cta: 2 * sm, sm, thread })),
+).flat();
+
+test("a large launch opens folded by SM, all of it at once", () => {
+  const { rows, state } = scene(GRID);
+  assert.deepEqual([rows.strips.length, new Set(rows.strips.map(({ kind }) => kind)).size], [132, 1]);
+  assert.ok(rows.height <= 560 && rows.strips.every(({ height }) => height >= 4));
+  assert.equal(state.lanes.collapsed.size, 132);
+  assert.equal(scene(LOOP).state.lanes.collapsed.size, 0);
+});
+
+test("a large launch opens as it was saved", () => {
+  assert.equal(scene(GRID, [], { collapsed: [] }).rows.strips.length, 3 * 132);
+});
+
+test("an opened branch of a folded launch has its full height", () => {
+  const one = scene(GRID);
+  one.toggle("collapsed", one.rows.strips[17].node.key);
+  assert.deepEqual(
+    one.rows.strips.slice(17, 20).map(({ label, height }) => [label, height]),
+    [
+      ["SM 17 · CTA 34", 20],
+      ["t0", 22],
+      ["t128", 22],
+    ],
+  );
+});
+
+test("lanes without branches are folded, too, where there are many", () => {
+  const one = scene(GRID.filter(({ thread }) => thread === 0));
+  assert.ok(one.rows.height <= 560);
+  one.toggle("collapsed", one.rows.strips[5].node.key);
+  assert.equal(one.rows.strips[5].kind, "lane");
+});
+
+test("with ranks, their SMs are folded, not the ranks", () => {
+  const one = scene([...GRID.map((each) => ({ ...each, rank: 0 })), ...GRID.map((each) => ({ ...each, rank: 1 }))]);
+  assert.deepEqual(
+    one.rows.strips.slice(0, 2).map(({ kind, label }) => [kind, label]),
+    [
+      ["head", "rank 0"],
+      ["summary", "SM 0 · CTA 0"],
+    ],
+  );
+});
+
+test("the head of a branch that is cut off stays in sight, and leaves with the branch", () => {
+  const { rows } = scene(GRID, [], { collapsed: [] }); // heads of 20 and two lanes of 22
+  const labels = (scroll: number) => rows.stuck(scroll).map(({ label }) => label);
+  assert.deepEqual(
+    [0, 1, 30, 44, 45, 64, 65].map((y) => labels(y)[0] ?? ""),
+    ["", "SM 0 · CTA 0", "SM 0 · CTA 0", "SM 0 · CTA 0", "", "", "SM 1 · CTA 2"],
+  );
+});
+
+test("heads in heads stay in sight together", () => {
+  const two = [0, 1].flatMap((rank) => GRID.map((each) => ({ ...each, rank })));
+  const { rows } = scene(two, [], { collapsed: [] });
+  assert.deepEqual(
+    rows.stuck(30).map(({ label }) => label),
+    ["rank 0", "SM 0 · CTA 0"],
+  );
+});
+
+test("a pinned lane says where it is from", () => {
+  const one = scene(LOOP);
+  const lane = one.rows.strips.find(({ kind }) => kind === "lane")!;
+  one.toggle("pinned", lane.node.key);
+  assert.deepEqual(
+    one.rows.pinned.map(({ label }) => label),
+    ["SM 3 · CTA 2 · t0"],
+  );
 });
 
 test("a query selects by words, numbers, ranges and text", () => {

@@ -613,7 +613,7 @@ def test_p_and_x_pin_and_hide_the_lane_of_the_focused_event(tab: Tab) -> None:
 
 
 def test_many_lanes_are_scrolled_and_only_those_in_view_are_drawn(shared: Tab) -> None:
-    tab = shared.open(pipeline(ctas=200, steps=2), height=300)
+    tab = shared.open(pipeline(ctas=200, steps=2), height=300, view={"collapsed": []})
     tab.press("PageDown", "PageDown")
     assert tab.scene("scene.state.scroll") > 300
     assert tab.do("() => view.spent.looked") < 200
@@ -622,6 +622,48 @@ def test_many_lanes_are_scrolled_and_only_those_in_view_are_drawn(shared: Tab) -
     tab.page.wait_for_function(
         "Math.abs(document.querySelector('.tlt-scroll').scrollTop - view.scene.state.scroll) <= 1"
     )
+
+
+def test_a_whole_card_is_seen_at_once_and_a_click_on_an_sm_opens_it(shared: Tab) -> None:
+    tab = shared.open(pipeline(ctas=132, steps=2), theme="light")
+    assert tab.scene("scene.rows.height <= scene.viewHeight")
+    assert tab.hover(7).startswith(("copy A", "main loop", "wait", "mma"))
+    box = tab.stage.bounding_box()
+    tab.page.mouse.click(box["x"] + 40, box["y"] + 26 + tab.scene("scene.rows.strips[30].top") + 2)
+    assert labels(tab)[30:33] == ["SM 60 · CTA 30", "load producer t0 · tma", "math consumer t128"]
+
+
+def test_the_head_of_what_is_scrolled_stays_in_sight_and_folds_it(shared: Tab) -> None:
+    tab = shared.open(pipeline(ctas=40, steps=2), height=300, theme="light", view={"collapsed": []})
+    tab.scene("scene.scrollTo(scene.rows.strips[3].top + 8)")
+    box = tab.stage.bounding_box()
+    tab.page.mouse.move(box["x"] + 500, box["y"] + 30)
+    assert tab.scene("scene.hovered") == -1
+    tab.page.mouse.click(box["x"] + 40, box["y"] + 26 + 10)
+    assert tab.scene("[...scene.state.lanes.collapsed]") == [tab.scene("scene.roots[1].key")]
+
+
+def test_a_focused_event_is_not_under_the_head_that_stays_in_sight(shared: Tab) -> None:
+    tab = shared.open(pipeline(ctas=40, steps=2), height=200, view={"collapsed": []})
+    tab.scene("scene.scrollTo(1500)")
+    tab.scene("scene.focus(events.positionOf(12))")
+    top = tab.scene("scene.rows.showing(events.laneOf(scene.focused)).top - scene.state.scroll")
+    assert top >= 20
+
+
+def test_what_is_scrolled_does_not_show_through_what_is_pinned(shared: Tab) -> None:
+    tab = shared.open(pipeline(ctas=40, steps=2), height=300, theme="light", view={"collapsed": []})
+    tab.scene("scene.toggle('pinned', scene.rows.strips[1].node.key)")
+    tab.page.mouse.move(0, 0)
+    pinned = (
+        "() => { view.draw(); const canvas = document.querySelector('.tlt-stage canvas');"
+        " const { data } = canvas.getContext('2d').getImageData(0, 26, canvas.width, view.scene.rows.pinnedHeight - 2);"
+        " return data.reduce((sum, value, n) => (sum * 31 + value) % 1000003, 7); }"
+    )
+    before = tab.do(pinned)
+    for top in (5, 11, 27, 44, 70):
+        tab.scene(f"scene.scrollTo({top})")
+        assert tab.do(pinned) == before
 
 
 def test_fold_and_unfold(tab: Tab) -> None:

@@ -1121,7 +1121,6 @@ var Bar = class {
       button("?", "keys and mouse")
     ];
     const title = h("span", { class: "tlt-title", dir: "auto", title: header.title }, header.title);
-    title.style.minWidth = `${0.8 * Math.min(header.title.length, 16)}ch`;
     const device = header.device ? h("span", { class: "tlt-device" }, header.device) : null;
     const counted = h("span", { class: "tlt-count" }, count(scene.events.count, "event"));
     const search = h("span", { class: "tlt-group tlt-search" }, this.search, this.previous, this.next, this.filter);
@@ -1375,6 +1374,10 @@ var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new 
 var ROW = 18;
 var GAP = 4;
 var HEAD = 20;
+var LABEL = 13;
+var WHOLE2 = 533;
+var LEAST_FOLDED = 4;
+var HIGH = 3;
 var UNDER = 7;
 var RANK = (lane) => lane.rank === null ? "" : `rank ${lane.rank}`;
 var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
@@ -1438,31 +1441,34 @@ var Rows = class {
   constructor(roots, arrangement, under = 0) {
     let top = 0;
     let hidden = 0;
-    const add2 = (into, node, depth) => {
+    const share = Math.floor(WHOLE2 / Math.max(arrangement.collapsed.size, 1));
+    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
+    const add2 = (into, node, depth, label) => {
       if (arrangement.hidden.has(node.key)) {
         hidden++;
         return;
       }
-      const folded = arrangement.collapsed.has(node.key);
-      const kind = node.children.length === 0 ? "lane" : folded ? "summary" : "head";
-      const own = kind === "lane" ? node.lanes[0].rows * ROW + GAP : HEAD;
-      const height = kind === "head" ? own : own + under;
-      into.push({ node, kind, depth, top, height });
+      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
+      const body = kind === "lane" ? node.lanes[0].rows * ROW + GAP : kind === "summary" ? folded : HEAD;
+      const height = kind === "head" ? body : body + under;
+      const strip = { node, label, kind, depth, top, height, body, bottom: top + height };
+      into.push(strip);
       top += height;
-      if (kind === "head")
-        for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1);
+      if (kind !== "head") return;
+      for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1, child.label);
+      strip.bottom = top;
     };
     if (arrangement.pinned.length) {
       const byKey = index(roots, new Set(arrangement.pinned));
       for (const key of arrangement.pinned) {
-        const node = byKey.get(key);
-        if (node) add2(this.pinned, node, 0);
+        const found = byKey.get(key);
+        if (found) add2(this.pinned, found.node, 0, found.label);
       }
       this.pinnedHeight = top;
       top = 0;
       hidden = 0;
     }
-    for (const root of inOrder(roots, "", arrangement)) add2(this.strips, root, 0);
+    for (const root of inOrder(roots, "", arrangement)) add2(this.strips, root, 0, root.label);
     this.height = top;
     this.hiddenCount = hidden;
   }
@@ -1471,6 +1477,19 @@ var Rows = class {
     const found = [];
     for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
     return found;
+  }
+  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
+  stuck(scroll) {
+    const found = [];
+    for (; ; ) {
+      const y = scroll + found.length * HEAD;
+      let n = this.at(y);
+      while (n > 0 && this.strips[n]?.depth > found.length) n--;
+      const strip = this.strips[n];
+      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
+        return found;
+      found.push(strip);
+    }
   }
   /** The number of the strip at `y`, or the number of strips below the last. */
   at(y) {
@@ -1494,12 +1513,18 @@ function inOrder(nodes, parent, arrangement) {
   const place = new Map(wanted.map((key, n) => [key, n]));
   return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
 }
-function index(nodes, wanted, found = /* @__PURE__ */ new Map()) {
+function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
   for (const node of nodes) {
-    if (wanted.has(node.key)) found.set(node.key, node);
-    index(node.children, wanted, found);
+    const label = above ? `${above} · ${node.label}` : node.label;
+    if (wanted.has(node.key)) found.set(node.key, { node, label });
+    index(node.children, wanted, label, found);
   }
   return found;
+}
+function foldedAtFirst(roots) {
+  const whole = new Rows(roots, PLAIN).height;
+  const nodes = roots.flatMap((root) => root.lanes[0].rank !== null && root.children.length ? root.children : [root]);
+  return whole > HIGH * WHOLE2 && nodes.length > 1 ? nodes.map((node) => node.key) : [];
 }
 function siblings(roots, key, arrangement) {
   const search = (nodes, parent) => {
@@ -1524,8 +1549,12 @@ function placed(scene, frame) {
   const inView = rows.between(state.scroll, state.scroll + frame.height - top);
   return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
 }
+function stuck({ rows, state }) {
+  const top = AXIS + rows.pinnedHeight;
+  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
+}
 function middleOf({ strip, y }, row) {
-  if (strip.kind !== "lane") return y + strip.height / 2;
+  if (strip.kind !== "lane") return y + strip.body / 2;
   return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
 }
 function xOf(time, span, frame) {
@@ -1804,7 +1833,7 @@ var Scene = class {
       filter: false,
       hiddenNames: [],
       ghost: true,
-      lanes: PLAIN
+      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots)) }
     };
     this.state = restore(plain, saved, this.units);
     this.axis = this.newAxis();
@@ -1931,7 +1960,7 @@ var Scene = class {
   }
   /** Collapse all branches of the first step, or open everything. */
   fold(closed) {
-    const keys = closed ? this.roots.filter((node) => node.children.length).map((node) => node.key) : [];
+    const keys = closed ? this.roots.map((node) => node.key) : [];
     this.arrange({ collapsed: new Set(keys) });
   }
   /** Move a branch or lane among its siblings. */
@@ -1955,7 +1984,8 @@ var Scene = class {
       });
     const strip = this.rows.showing(lane);
     if (!strip) return;
-    if (strip.top < this.state.scroll) this.scrollTo(strip.top);
+    const under = strip.top - strip.depth * HEAD;
+    if (under < this.state.scroll) this.scrollTo(under);
     else if (strip.top + strip.height > this.state.scroll + this.viewHeight)
       this.scrollTo(strip.top + strip.height - this.viewHeight);
   }
@@ -2402,7 +2432,7 @@ var Menu = class {
     this.stage.append(root);
     items[0].focus();
   }
-  entries({ node, kind }) {
+  entries({ node }) {
     const { scene } = this;
     const { key } = node;
     const { pinned, collapsed } = scene.state.lanes;
@@ -2412,7 +2442,7 @@ var Menu = class {
       ["Move up", () => scene.move(key, -1)],
       ["Move down", () => scene.move(key, 1)]
     ];
-    if (kind !== "lane") entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
+    entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
     if (scene.rows.hiddenCount)
       entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
     return entries;
@@ -2626,6 +2656,7 @@ var Overlay = class {
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
     context.restore();
+    for (const { strip, y } of stuck(scene)) context.clearRect(0, y * ratio, width * ratio, strip.height * ratio);
     const length = scene.measured ?? scene.area?.span;
     if (length) this.length(length, frame, theme);
   }
@@ -2681,7 +2712,7 @@ var Overlay = class {
     for (const each of shown) {
       if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
       const middle = middleOf(each, row) * ratio;
-      const half = (ROW / 2 - 0.5) * ratio;
+      const half = (Math.min(ROW, each.strip.body) / 2 - 0.5) * ratio;
       context.strokeStyle = color;
       context.lineWidth = wide * ratio;
       context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);
@@ -2864,33 +2895,54 @@ var Picture = class {
     const [width, height, left, top] = [frame.width, frame.height, frame.gutter, AXIS].map(px);
     const shown = placed(scene, frame);
     const split = AXIS + scene.rows.pinnedHeight;
+    const pinned = scene.rows.pinned.length;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = css(theme.ground);
     context.fillRect(0, 0, width, height);
+    this.looked = 0;
+    this.part(shown.slice(pinned), split, frame.height, frame, theme);
+    this.part(shown.slice(0, pinned), AXIS, split, frame, theme);
+    if (scene.state.arrows === "all") {
+      context.save();
+      clip(context, left, top, width - left, height - top);
+      this.arrows(shown, frame, theme);
+      context.restore();
+    }
+    if (pinned) {
+      context.fillStyle = theme.soft;
+      context.fillRect(0, px(split) - 1, width, Math.max(1, px(1)));
+    }
+    const heads = stuck(scene);
+    this.bands(heads, theme, frame);
+    this.names(heads, frame, theme);
+    this.axis(frame, theme);
+    if (!scene.events.count) this.nothing(frame, theme);
+  }
+  /** Strips that have the canvas between two heights: those that are pinned, or those that are scrolled. */
+  part(shown, from, to, frame, theme) {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const [top, bottom, left, width] = [from, to, frame.gutter, frame.width].map((value) => Math.round(value * ratio));
+    if (!shown.length) return;
+    context.save();
+    clip(context, 0, top, width, bottom - top);
     this.bands(shown, theme, frame);
     this.grid(frame, theme);
-    context.save();
-    clip(context, left, top, width - left, height - top);
-    const notes = new Collected(px(13), scene.events);
+    this.names(shown, frame, theme);
+    clip(context, left, top, width - left, bottom - top);
+    const notes = new Collected(Math.round(13 * ratio), scene.events);
     this.bars(shown, frame, notes);
     this.ghosts(shown, frame);
     this.torn(notes, theme, ratio);
     this.points(notes, theme, ratio);
     this.labels(notes, theme, frame);
-    if (scene.state.arrows === "all") this.arrows(shown, frame, theme);
     context.restore();
-    if (scene.rows.pinnedHeight) {
-      context.fillStyle = theme.soft;
-      context.fillRect(0, px(split) - 1, width, Math.max(1, px(1)));
-    }
-    this.names(shown, frame, theme);
-    this.axis(frame, theme);
-    if (!scene.events.count) this.nothing(frame, theme);
   }
   bands(shown, theme, { width, ratio }) {
     const { context } = this;
     for (const { strip, y } of shown) {
       const [top, bottom] = [Math.round(y * ratio), Math.round((y + strip.height) * ratio)];
+      if (strip.body < LABEL) continue;
       if (strip.kind !== "lane") {
         context.fillStyle = theme.head;
         context.fillRect(0, top, Math.round(width * ratio), bottom - top);
@@ -2922,15 +2974,15 @@ var Picture = class {
       const lanes = strip.node.lanes;
       const count2 = strip.kind === "summary" ? 1 : lanes[0].rows;
       for (let n = 0; n < count2; n++) {
-        const top = strip.kind === "summary" ? y + 3 : y + GAP / 2 + n * ROW + 1;
-        const bottom = strip.kind === "summary" ? y + HEAD - 4 : top + ROW - 2;
+        const room = strip.body < LABEL ? 0 : 3;
+        const top = strip.kind === "summary" ? y + room : y + GAP / 2 + n * ROW + 1;
+        const bottom = strip.kind === "summary" ? y + strip.body - 1 - room : top + ROW - 2;
         const rows = strip.kind === "summary" ? lanes.flatMap(({ row, rows: rows2 }) => Array.from({ length: rows2 }, (_, r) => row + r)) : [lanes[0].row + n];
         bars.push({ top: Math.round(top * ratio), height: Math.round(bottom * ratio) - Math.round(top * ratio), rows });
       }
     }
     if (!bars.length) return;
     const pixels = this.pixels(width, bars.length);
-    this.looked = 0;
     bars.forEach(({ top, height, rows }, n) => {
       const line = pixels.subarray(n * width, (n + 1) * width);
       for (const row of rows) {
@@ -3084,15 +3136,21 @@ var Picture = class {
     clip(context, 0, top, left, height * ratio - top);
     context.textAlign = "left";
     context.textBaseline = "middle";
-    for (const { strip, y } of shown) {
+    let free = 0;
+    for (const [n, { strip, y }] of shown.entries()) {
+      const dense = strip.body < LABEL;
+      const cramped = shown.slice(n, n + LABEL).some((next) => next.strip.body >= LABEL && next.y < y + LABEL);
+      if (dense && (y < free || cramped)) continue;
+      free = y + LABEL;
       const indent = 8 + Math.min(strip.depth, 4) * 12;
-      const middle = Math.round((y + (strip.kind === "lane" ? GAP / 2 + ROW / 2 : strip.height / 2)) * ratio);
+      const half = strip.kind === "lane" ? (GAP + ROW) / 2 : (dense ? LABEL : strip.body) / 2;
+      const middle = Math.round((y + half) * ratio);
       const leaf = strip.kind === "lane";
       ruler.use(`${leaf ? "" : "600 "}${11 * ratio}px ${FONT}`);
       context.fillStyle = leaf ? theme.soft : theme.ink;
       if (!leaf) triangle(context, (indent + 3) * ratio, middle, 3.5 * ratio, strip.kind === "head");
       const begin = (indent + (leaf ? 0 : 12)) * ratio;
-      const text = ruler.elide(strip.node.label, left - begin - 8 * ratio);
+      const text = ruler.elide(strip.label, left - begin - 8 * ratio);
       context.fillText(text, begin, middle + ratio / 2);
     }
     context.restore();
@@ -3191,7 +3249,8 @@ var Pointer = class {
   }
   /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
   stripAt(y) {
-    const under = placed(this.scene, this.to.frame()).find((each) => y >= each.y && y < each.y + each.strip.height);
+    const shown = [...stuck(this.scene), ...placed(this.scene, this.to.frame())];
+    const under = shown.find((each) => y >= each.y && y < each.y + each.strip.height);
     if (!under || y < AXIS) return { strip: null, row: -1 };
     const { strip } = under;
     if (strip.kind !== "lane") return { strip, row: -1 };
@@ -3398,10 +3457,10 @@ var STYLE = `
 .tlt[hidden], .tlt [hidden] { display: none !important; }
 .tlt-bar { display: flex; align-items: center; gap: 5px; padding: 6px 8px; }
 .tlt-title { font-weight: 600; font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
-  max-width: 26em; flex: 0 1 auto; }
+  max-width: min(26em, 28%); }
 .tlt-bar > *, .tlt-group > * { flex-shrink: 0; }
-.tlt-bar > .tlt-title, .tlt-tight > .tlt-search { flex-shrink: 1; }
-.tlt-tight > .tlt-title { min-width: 2em !important; flex-shrink: 9; }
+.tlt-tight > .tlt-search { flex-shrink: 1; }
+.tlt-tight > .tlt-title { min-width: 2em; flex-shrink: 9; }
 .tlt-tight > .tlt-badge { min-width: 3em; flex-shrink: 9; overflow: hidden; text-overflow: ellipsis; }
 .tlt-more { position: absolute; right: 6px; top: 34px; z-index: 7; display: flex; flex-wrap: wrap; align-items: center;
   gap: 6px; padding: 8px; max-width: min(340px, calc(100% - 12px)); background: var(--tlt-ground);
