@@ -52,9 +52,10 @@ export function timeAt(x: number, span: Span, frame: Frame): number {
   return span.from + ((x - frame.gutter) / (frame.width - frame.gutter)) * (span.to - span.from);
 }
 
-/** Where events are on the canvas, in device pixels. */
+/** Where events are on the canvas, in device pixels; nowhere for those that pinned strips and heads in sight cover. */
 export class Places {
   private readonly byLane = new Map<number, Placed>();
+  private readonly covered: number;
 
   constructor(
     private readonly scene: Scene,
@@ -63,6 +64,8 @@ export class Places {
   ) {
     for (const each of shown)
       if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
+    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
+    this.covered = over ? AXIS + over + ROW / 4 : 0;
   }
 
   start(i: number): { x: number; y: number } | null {
@@ -78,6 +81,8 @@ export class Places {
     const strip = this.byLane.get(this.scene.events.rowLane[row]);
     if (!strip) return null;
     const { ratio } = this.frame;
-    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: middleOf(strip, row) * ratio };
+    const y = middleOf(strip, row);
+    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
+    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: y * ratio };
   }
 }

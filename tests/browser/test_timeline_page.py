@@ -59,7 +59,7 @@ def test_the_page_shows_the_picture_of_the_notebook_and_fetches_nothing(
     page = opened(browser, tmp_path, trace)
     tab = Tab(browser).open(trace)
     assert page.evaluate(PICTURE) == tab.do(PICTURE)
-    first = tab.scene("events.id[events.rowStart[scene.rows.strips.find((s) => s.kind === 'lane').node.lanes[0].row]]")
+    first = tab.scene("events.id[events.rowStart[scene.rows.strips.find((s) => s.kind !== 'head').node.lanes[0].row]]")
     tab.hover(first)
     box = page.locator(".tlt-stage").bounding_box()
     page.mouse.move(*tab.at(first))

@@ -153,6 +153,6 @@ WHERE = """(id) => {
   const { width, gutter } = view.frame;
   const share = ((axis.startOf(i) + axis.endOf(i)) / 2 - scene.span.from) / (scene.span.to - scene.span.from);
   const y = 26 + scene.rows.pinnedHeight + strip.top - scene.state.scroll;
-  const middle = strip.kind === "lane" ? 2 + (row - lane.row + 0.5) * 18 : 10;
+  const middle = strip.kind === "lane" ? 2 + (row - lane.row + 0.5) * 18 : strip.body / 2;
   return [box.left + gutter + share * (width - gutter), box.top + y + middle];
 }"""

@@ -1569,10 +1569,13 @@ var Places = class {
     this.frame = frame;
     for (const each of shown)
       if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
+    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
+    this.covered = over ? AXIS + over + ROW / 4 : 0;
   }
   scene;
   frame;
   byLane = /* @__PURE__ */ new Map();
+  covered;
   start(i) {
     return this.at(i, this.scene.axis.startOf(i));
   }
@@ -1584,7 +1587,9 @@ var Places = class {
     const strip = this.byLane.get(this.scene.events.rowLane[row]);
     if (!strip) return null;
     const { ratio } = this.frame;
-    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: middleOf(strip, row) * ratio };
+    const y = middleOf(strip, row);
+    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
+    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: y * ratio };
   }
 };
 
