@@ -198,8 +198,9 @@ def _range_numbers(table: SiteTable) -> Array:
 
 def _roles(table: SiteTable) -> tuple[list[str], list[int]]:
     """The roles as categories, and each writer's code (-1: none)."""
-    roles = list(dict.fromkeys((*ROLES, *(writer.role for writer in table.writers if writer.role))))
-    return roles, [roles.index(writer.role) if writer.role else -1 for writer in table.writers]
+    numbers = {role: number for number, role in enumerate(ROLES)}
+    codes = [numbers.setdefault(each.role, len(numbers)) if each.role else -1 for each in table.writers]
+    return list(numbers), codes
 
 
 def _ctas(
@@ -229,6 +230,7 @@ def _flows(events: pd.DataFrame, table: SiteTable) -> pd.DataFrame:
     names = list(events["name"].cat.categories)
     kind, name = (cast(pd.Categorical, events[column].array).codes for column in ("kind", "name"))
     start, cta = events["start"].to_numpy(), events["cta"].to_numpy()
+    nth = np.cumsum(np.diff(cta, prepend=cta[:1]) != 0)  # ids may be anything, and rows are by them
 
     def by_start(wanted: str) -> Array:
         """The ranges so named, by CTA and then start."""
@@ -243,7 +245,7 @@ def _flows(events: pd.DataFrame, table: SiteTable) -> pd.DataFrame:
     arrows: list[tuple[Array, Array]] = []
     for names_ in table.flows:
         arrow = [by_start(wanted) for wanted in names_]
-        counts = [np.bincount(cta[rows], minlength=int(cta.max(initial=0)) + 1) for rows in arrow]
+        counts = [np.bincount(nth[rows], minlength=int(nth.max(initial=0)) + 1) for rows in arrow]
         pairs = np.minimum(*counts)
         for side, count in enumerate(counts):
             if (count > pairs).any():

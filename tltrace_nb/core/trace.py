@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.rows import Instant, Slice, rows
 from tltrace_nb.core.sites import SiteTable, rows_at
-from tltrace_nb.core.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
+from tltrace_nb.core.tracefile import TraceFileError, TraceMeta, read_trace, write_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -503,10 +503,11 @@ class Trace:
         return summary.html(self)
 
 
-def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT) -> Trace:
+def load(path: str | os.PathLike[str], limit: int | None = None) -> Trace:
     """Open a ``.tltrace`` file.
 
-    ``limit`` bounds the bytes of the slots read into memory. Raises ``TraceFileError`` (a
-    ``ValueError``), which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
+    ``limit``: bytes of memory that the trace may take, slots and frames; by default 64 MiB, or 128 times the file's
+    size if that is more, which only a damaged or a hostile file exceeds. Raises ``TraceFileError`` (a ``ValueError``),
+    which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
     """
     return Trace(*read_trace(path, limit))
