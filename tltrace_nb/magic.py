@@ -21,10 +21,11 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 
 from tltrace_nb.core.api import trace
 from tltrace_nb.core.auto.options import LIGHT, AutoOptions
+from tltrace_nb.core.chosen import CtaRuns
 from tltrace_nb.core.devices import check_device
 from tltrace_nb.core.intercept import plain_builders
 from tltrace_nb.core.kept import Policy
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.options import TraceOptions, cta_runs
 from tltrace_nb.core.trace import Trace
 
 _FLAGS = ("--auto", "--no-show")
@@ -344,23 +345,21 @@ def _options(given: dict[str, str]) -> TraceOptions:
         raise UsageError(str(error)) from None
 
 
-def cta_ids(spec: str) -> int | list[int]:
+def cta_ids(spec: str) -> int | CtaRuns:
     """``8``: the first eight; ``0:16`` or ``0:16:2``: a range; ``0,5,131`` or ``0:4,9``: these; ``5,``: only CTA 5."""
     if spec.isdecimal():
         return int(spec)
-    ids: list[int] = []
+    ranges: list[range] = []
     try:
         for part in filter(None, spec.split(",")):
             match [int(bound or 0) for bound in part.split(":")]:
                 case [one]:
-                    ids.append(one)
+                    ranges.append(range(one, one + 1))
                 case bounds:
-                    ids.extend(range(*bounds))
+                    ranges.append(range(*bounds))
+        return cta_runs("ctas", CtaRuns.of_ranges(ranges))
     except (TypeError, ValueError):
-        ids = []
-    if not ids or min(ids) < 0:
-        raise UsageError(f"--ctas {spec}: give 8 (the first eight), 0:16 (a range) or 0,5,131 (these)")
-    return ids
+        raise UsageError(f"--ctas {spec}: give 8 (the first eight), 0:16 (a range) or 0,5,131 (these)") from None
 
 
 def _where(count: int, launches: int, request: Request) -> str:

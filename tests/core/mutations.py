@@ -5,6 +5,7 @@ In: a seed. Out: the bytes of a file, and which kind of damage was done to them.
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 SOURCES = ("attention_backward", "collatz", "dynamic_add", "experts", "payloads", "two_launches", "unrolled")
@@ -99,7 +99,7 @@ def of_the_description(content: bytes, at: random.Random) -> bytes:
             case 2 if isinstance(node[key], int):
                 node[key] += at.choice((-1, 1, 1000))
             case _:
-                node[key] = at.choice(VALUES)
+                node[key] = copy.deepcopy(at.choice(VALUES))
     parts["meta.json"] = json.dumps(raw).encode()
     return packed(parts)
 
@@ -112,7 +112,8 @@ def of_the_slots(content: bytes, at: random.Random) -> bytes:
     for _ in range(at.choice((1, 3, 10, 200))):
         where = noise.integers(0, len(body))
         word = at.choice((
-            int(noise.integers(-(2**63), 2**63 - 1)), int(at.choice(NUMBERS[:18])), int(body[noise.integers(0, len(body))]),
+            int(noise.integers(-(2**63), 2**63 - 1)), int(at.choice(NUMBERS[:18])),
+            int(body[noise.integers(0, len(body))]),
             int(body[where]) + at.choice((-1, 1, 2**32, -(2**32), 2**50, 2**53)),
             0x544C5402 << 32 | 0xFFFFFFFF, 0x544C5401 << 32,
         ))  # fmt: skip

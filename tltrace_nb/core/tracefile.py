@@ -28,12 +28,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tltrace_nb.core import slots as layout
-from tltrace_nb.core.chosen import Chosen, Cut
+from tltrace_nb.core.checks import short
+from tltrace_nb.core.chosen import IDS, Chosen, Cut
 from tltrace_nb.core.errors import TraceError
 from tltrace_nb.core.filecost import Cost, CostError, most
 from tltrace_nb.core.files import replacing
 from tltrace_nb.core.reading import place_blocks
 from tltrace_nb.core.sites import SiteTable
+from tltrace_nb.core.words import clean
 
 FORMAT = "tltrace"
 FILE_VERSION = 1
@@ -50,8 +52,6 @@ COMPRESSION = 1
 
 _FASTEST_GHZ = 1000
 """No clock rate that a file states is above this."""
-_IDS = 1 << 31
-"""CTAs of all launches: their ids have 32 bits."""
 
 
 class TraceFileError(TraceError, ValueError):
@@ -115,7 +115,7 @@ def read_trace(
         size = os.fstat(file.fileno()).st_size
         names = sorted(member.filename for member in archive.infolist())
         if names != sorted((META, SLOTS)):
-            raise TraceFileError(f"it holds {names[:5]}, not {META} and {SLOTS}; was it saved by Trace.save?")
+            raise TraceFileError(f"it holds {short(names)}, not {META} and {SLOTS}; was it saved by Trace.save?")
         if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in archive.infolist()):
             raise TraceFileError("it is packed in a way that Trace.save does not use; save the trace again")
         text, most_text = archive.getinfo(META).file_size, min(META_LIMIT, max(META_SMALL, META_FACTOR * size))
@@ -136,30 +136,34 @@ _UNSOUND = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, Not
 """What ``zipfile`` raises for damaged files: also seeks to nowhere, and passwords."""
 _FOREIGN = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError)
 """What parsers raise for contents that ``Trace.save`` does not write."""
+_SAID = 400
+"""Most characters of what is said of a file, some of which may come from it."""
 
 
 @contextlib.contextmanager
 def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what goes wrong inside into a ``TraceFileError`` that begins with the path."""
     name = os.fspath(path)
+
+    def of(problem: object) -> TraceFileError:
+        return TraceFileError(f"{name}: {clean(str(problem), _SAID)}")
+
     try:
         yield
     except TraceFileError as error:
-        raise TraceFileError(f"{name}: {error}") from error
+        raise of(error) from error
     except CostError as error:
-        raise TraceFileError(f"{name}: {error}; if you trust it: tltrace_nb.load(path, limit={error.enough})") from None
+        raise of(f"{error}; if you trust it: tltrace_nb.load(path, limit={error.enough})") from None
     except MemoryError as error:
-        raise TraceFileError(f"{name}: there is not the memory to open it; do not trust it, or free some") from error
+        raise of("there is not the memory to open it; do not trust it, or free some") from error
     except _UNSOUND as error:
-        problem = (
-            f"not a sound .tltrace file ({error}); it is another kind of file, or was cut off: copy or save it again"
-        )
-        raise TraceFileError(f"{name}: {problem}") from error
-    except _FOREIGN as error:
-        said = " ".join(str(error).split())[:300]
-        raise TraceFileError(
-            f"{name}: {said or type(error).__name__}; save it again with this version of tltrace_nb"
+        found = clean(str(error), _SAID // 2)
+        raise of(
+            f"not a sound .tltrace file ({found}); it is another kind of file, or was cut off: copy or save it again"
         ) from error
+    except _FOREIGN as error:
+        found = clean(str(error), _SAID // 2)
+        raise of(f"{found}; save it again with this version of tltrace_nb") from error
 
 
 def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
@@ -169,7 +173,7 @@ def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
         raise TraceFileError(f"{META} is not that of a trace; was it saved by Trace.save?")
     if raw.get("version") != FILE_VERSION:
         raise TraceFileError(
-            f"file version {raw.get('version')}, this library reads {FILE_VERSION}; upgrade tltrace_nb"
+            f"file version {short(raw.get('version'))}, this library reads {FILE_VERSION}; upgrade tltrace_nb"
         )
     table = SiteTable.from_json(json.dumps(raw.get("table")))
     _check(table)
@@ -179,7 +183,7 @@ def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
         ):
             return table, _meta(raw.get("meta")), (rows, writers, words)
         case other:
-            raise TraceFileError(f"slots of shape {other} do not fit the site table; save the trace again")
+            raise TraceFileError(f"slots of shape {short(other)} do not fit the site table; save the trace again")
 
 
 def _check(table: SiteTable) -> None:
@@ -246,7 +250,7 @@ def _meta(raw: Any) -> TraceMeta:
     if wrong or values.get("device", "cuda") not in ("cuda", "virtual") or not isinstance(versions, dict):
         raise TraceFileError(f"{META} has unreadable fields: {wrong or ['device, or versions']}; save the trace again")
     if ghz is not None and not (type(ghz) in (int, float) and 0 < ghz < _FASTEST_GHZ):
-        raise TraceFileError(f"{META} has an unreadable clock rate: {ghz!r}; save the trace again")
+        raise TraceFileError(f"{META} has an unreadable clock rate: {short(ghz)}; save the trace again")
     try:
         if grids is not None:
             grids = tuple((int(x), int(y), int(z)) for x, y, z in grids)
@@ -269,7 +273,7 @@ def _meta(raw: Any) -> TraceMeta:
 
 def _few(grids: Sequence[tuple[int, ...]]) -> bool:
     """Whether launches of these grids have a number of CTAs that can be."""
-    return all(extent >= 0 for grid in grids for extent in grid) and sum(map(math.prod, grids)) < _IDS
+    return all(extent >= 0 for grid in grids for extent in grid) and sum(map(math.prod, grids)) < IDS
 
 
 def _ratio(raw: Any) -> float:

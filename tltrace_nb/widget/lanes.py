@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tltrace_nb.core.checks import short
 from tltrace_nb.core.chosen import evenly
 from tltrace_nb.core.columns import EVENTS
-from tltrace_nb.core.options import TraceOptions
+from tltrace_nb.core.options import cta_runs, is_count
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.merging import Merged, Strip, merge
 from tltrace_nb.widget.text import numbers, word
@@ -190,11 +191,11 @@ def selected(trace: TraceLike, events: pd.DataFrame | None = None, ctas: Ctas | 
     rows = whole if events is None or events is whole else _checked(events, whole)
     if ctas is None:
         return rows
-    known = sorted({*trace.ctas["cta"].tolist(), *whole["cta"].unique().tolist()})
-    ids = TraceOptions.of(ctas=ctas).ctas or ()
-    chosen = known[: len(ids)] if isinstance(ctas, int) else sorted({*known}.intersection(ids))
-    if not chosen:
-        raise ValueError(f"ctas={ctas!r}: the trace has none of them, it has CTAs {numbers(known) or 'no'}")
+    known = np.union1d(trace.ctas["cta"].to_numpy(), whole["cta"].unique())
+    ids = cta_runs("ctas", ctas)
+    chosen = known[: ids.rows] if is_count(ctas) else known[ids.among(known)]
+    if not len(chosen):
+        raise ValueError(f"ctas={short(ctas)}: the trace has none of them, it has CTAs {numbers(known) or 'no'}")
     return rows[rows["cta"].isin(chosen)]
 
 
