@@ -22,7 +22,7 @@ from tltrace_nb.core.clock import Clocks, align
 from tltrace_nb.core.pairing import BEGIN, END, nest, pair_ends
 from tltrace_nb.core.reading import Blocks, Grids, Records, Writers, place_blocks, read_records, read_writers
 from tltrace_nb.core.sites import EventKind, PayloadType, SiteTable
-from tltrace_nb.core.words import in_cells
+from tltrace_nb.core.words import in_cells, utf8
 
 Array = npt.NDArray[Any]
 
@@ -66,7 +66,7 @@ def decode(
     given = [records]
     del records
     events, unmatched = _events(given, table, blocks, writers, clocks)
-    losses = _losses(table, blocks, writers, recorded, corrupt, unmatched)
+    losses = _losses(table, blocks, writers, recorded, corrupt, unmatched, clocks.backwards)
     if grids is None:
         grids = tuple((x or 1, y or 1, z or 1) for x, y, z in (launch.grid for launch in table.launches))
     if missing := left_out(table, grids):
@@ -134,10 +134,13 @@ def _events(
 
     slot, site, end_site = records.slot[begin], records.site[begin], records.site[end]
     raw, end_raw, time, stay = records.payload[begin], records.payload[end], records.time, records.stay
+    end_slot = np.where(ended, records.slot[end], slot)
     del records
     offset = writers.offset[slot]
     start, stop = time[begin], time[end]
-    del time, begin, end
+    if bool((end_slot != slot).any()):  # of two writers of one thread one began it, the other ended it
+        stop += np.where(ended, writers.offset[end_slot] - offset, 0)
+    del time, begin, end, end_slot
     # An instant ends where it starts, a truncated range with its writer.
     np.copyto(stop, start, where=~ended)
     if open_.any():
@@ -199,7 +202,7 @@ def _range_numbers(table: SiteTable) -> Array:
 def _roles(table: SiteTable) -> tuple[list[str], list[int]]:
     """The roles as categories, and each writer's code (-1: none)."""
     numbers = {role: number for number, role in enumerate(ROLES)}
-    codes = [numbers.setdefault(each.role, len(numbers)) if each.role else -1 for each in table.writers]
+    codes = [numbers.setdefault(utf8(each.role), len(numbers)) if each.role else -1 for each in table.writers]
     return list(numbers), codes
 
 
@@ -234,6 +237,7 @@ def _flows(events: pd.DataFrame, table: SiteTable) -> pd.DataFrame:
 
     def by_start(wanted: str) -> Array:
         """The ranges so named, by CTA and then start."""
+        wanted = utf8(wanted)
         if wanted not in names:
             return np.zeros(0, np.int32)
         rows = np.flatnonzero((kind == 0) & (name == names.index(wanted))).astype(np.int32)
@@ -301,13 +305,20 @@ def _reasons(table: SiteTable, counts: npt.NDArray[np.int64]) -> Any:
 
 
 def _losses(
-    table: SiteTable, blocks: Blocks, writers: Writers, recorded: Array, corrupt: Array, unmatched: Array
+    table: SiteTable,
+    blocks: Blocks,
+    writers: Writers,
+    recorded: Array,
+    corrupt: Array,
+    unmatched: Array,
+    backwards: Array,
 ) -> pd.DataFrame:
     """One row per writer with something lost or wrong, or which never recorded in a kernel that has markers."""
     lost = writers.executed - writers.held
     unfinished = writers.entered & ~writers.done
     silent = (recorded == 0) & bool(table.sites)  # without markers there was nothing to record
-    wrong = (lost > 0) | (corrupt > 0) | (unmatched > 0) | unfinished | writers.nonsense | silent
+    back = backwards[writers.row] & writers.entered
+    wrong = (lost > 0) | (corrupt > 0) | (unmatched > 0) | unfinished | writers.nonsense | silent | back
     slot = np.flatnonzero(wrong)
     slot = slot[np.argsort(blocks.cta[writers.row[slot]], kind="stable")]
     writer = writers.writer[slot]
@@ -323,6 +334,7 @@ def _losses(
         "lost": lost[slot],
         "corrupt": corrupt[slot] + writers.nonsense[slot],
         "unmatched_ends": unmatched[slot],
+        "timer_back": back[slot],
         "max_events": np.full(len(slot), writers.executed.max(initial=0), np.int64),
     }
     return frame(columns.LOSSES, cells, len(slot))

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.core.files import writing
-from tltrace_nb.export.facts import facts, loss_rows, utf8
+from tltrace_nb.core.words import utf8
+from tltrace_nb.export.facts import facts, loss_rows
 from tltrace_nb.export.steps import Phase, Timeline, arrows, payloads, same, sm_label, timeline, unit_fact
 
 if TYPE_CHECKING:

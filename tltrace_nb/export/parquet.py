@@ -15,7 +15,8 @@ import pandas as pd
 
 from tltrace_nb.core.cells import TEXT, coded
 from tltrace_nb.core.files import replacing
-from tltrace_nb.export.facts import facts, utf8
+from tltrace_nb.core.words import utf8
+from tltrace_nb.export.facts import facts
 
 if TYPE_CHECKING:
     import os
