@@ -318,7 +318,7 @@ def parse(line: str) -> Request:
     if stem is not None and (not stem or "/" in stem or stem.startswith(".")):
         raise UsageError(f"--name {stem}: give a file name without folder or extension; the folder is trace.output")
     try:
-        device = check_device(given.get("--device", trace.device))
+        device = check_device("device", given.get("--device", trace.device))
     except ValueError as error:
         raise UsageError(str(error)) from None
     try:
@@ -338,7 +338,7 @@ def _options(given: dict[str, str]) -> TraceOptions:
     keep: Any = given.get("--keep", base.keep.value)
     ctas = cta_ids(given["--ctas"]) if "--ctas" in given else base.ctas
     try:
-        auto = AutoOptions.of(given.get("--on", LIGHT), given.get("--ignore", ()))
+        auto = AutoOptions.of(given.get("--on", LIGHT), given.get("--ignore", ()), argument="on")
         asked = any(option in given for option in ("--auto", "--on", "--ignore"))
         return TraceOptions.of(max_events, keep, ctas, base.budget, auto if asked else base.auto)
     except ValueError as error:

@@ -308,7 +308,7 @@ def test_a_refusal_is_drawn_with_the_lines_of_the_author_only(shell: Interactive
     ran = Ran(shell, f"{head}from tltrace_nb import datasets\ndatasets.load('none')")
     assert "----> " in ran.out
     assert "datasets.load('none')" in ran.out
-    assert "TraceFileError: there is no recorded trace 'none'" in ran.out
+    assert "TraceFileError: name='none': give the name of a recorded trace" in ran.out
     assert "__init__.py" not in ran.out
     assert "run_cell_magic" not in ran.out
 

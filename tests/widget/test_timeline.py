@@ -327,7 +327,7 @@ def test_show_displays_a_timeline(notebook: Any) -> None:
 
 def test_show_takes_one_of_its_renderers(notebook: Any) -> None:
     wrong: Any = "webgl"
-    with pytest.raises(ValueError, match="'webgl' is not one of 'timeline', 'plotly'"):
+    with pytest.raises(ValueError, match="renderer='webgl': give one of 'timeline', 'plotly'"):
         show(pipeline(), renderer=wrong)
 
 

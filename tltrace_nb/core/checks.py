@@ -14,13 +14,14 @@ import operator
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePath
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 Check = Callable[[str, Any], Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PLAIN = (str, bytes, int, float, type(None), list, tuple, dict, set, frozenset, range, slice)
+_PLAIN = (PurePath, str, bytes, int, float, type(None), list, tuple, dict, set, frozenset, range, slice)
 """Types whose values are told; of others the type is."""
 _CHARS = 60
 
@@ -73,16 +74,16 @@ def checked(**checks: Check) -> Callable[[Callable[P, R]], Callable[P, R]]:
 # ---- checks
 
 
-def whole(least: int | None = None, may: str | None = None) -> Check:
-    """A whole number, at least ``least``."""
-    described = may or ("a whole number" if least is None else f"a whole number, at least {least}")
+def whole(least: int, may: str | None = None, most: int | None = None) -> Check:
+    """A whole number, at least ``least`` and at most ``most``."""
+    described = may or f"a whole number, at least {least}" + ("" if most is None else f" and at most {most}")
 
     def check(name: str, value: Any) -> int:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
             wrong(name, value, described, TypeError)
         with contextlib.suppress(TypeError):  # an array has an index, if it is of one element
             number = operator.index(value)
-            if least is not None and number < least:
+            if number < least or (most is not None and number > most):
                 wrong(name, value, described)
             return number
         wrong(name, value, described, TypeError)
@@ -90,8 +91,10 @@ def whole(least: int | None = None, may: str | None = None) -> Check:
     return check
 
 
-def number(least: float = -math.inf, may: str | None = None, *, above: float = -math.inf) -> Check:
-    """A finite number, at least ``least`` and more than ``above``."""
+def number(
+    least: float = -math.inf, may: str | None = None, *, above: float = -math.inf, most: float = math.inf
+) -> Check:
+    """A finite number, at least ``least``, more than ``above`` and at most ``most``."""
     bound = f", more than {above}" if above > -math.inf else f", at least {least}" if least > -math.inf else ""
     described = may or f"a number{bound}"
 
@@ -104,7 +107,7 @@ def number(least: float = -math.inf, may: str | None = None, *, above: float = -
             wrong(name, value, described, TypeError)
         except (ValueError, OverflowError):
             wrong(name, value, described)
-        if not (math.isfinite(real) and real >= least and real > above):
+        if not (math.isfinite(real) and least <= real <= most and real > above):
             wrong(name, value, described)
         return real
 
@@ -173,8 +176,10 @@ def listed(check: Check, may: str) -> Check:
 
 
 text = a(str, "text")
+cycles = number(0, "cycles, not negative", most=1 << 50)
 flag = a(bool, "True or False")
 mapping = a(Mapping, "a dictionary")
+pixels = whole(10, "pixels, 10 to 100000", 100_000)
 NAMES = "a name, a pattern such as 'wait *', or a list of them"
 
 
@@ -195,6 +200,21 @@ def file(name: str, value: Any) -> Any:
     if not encoded or b"\0" in encoded:
         wrong(name, value, described)
     return value
+
+
+def stem(name: str, value: Any) -> Any:
+    """The name of a file without its folder and its extension."""
+    described = "the name of a file, without folder and extension"
+    if not isinstance(value, str):
+        wrong(name, value, described, TypeError)
+    if not value or "/" in value or value in {".", ".."}:
+        wrong(name, value, described)
+    return file(name, value)
+
+
+def tensors(name: str, value: Any) -> tuple[Any, ...]:
+    """The inputs of a kernel, as a tuple; one alone is a tuple of one."""
+    return (value,) if hasattr(value, "shape") else listed(lambda _, each: each, "a tuple of tensors")(name, value)
 
 
 def a_trace(name: str, value: Any) -> Any:

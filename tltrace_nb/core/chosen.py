@@ -76,7 +76,8 @@ class CtaRuns:
             if not ids:
                 return cls(())
             forward = ids if ids.step > 0 else ids[::-1]
-            return cls((Run(forward[0], forward.step if len(forward) > 1 else 1, len(forward)),))
+            count = (forward[-1] - forward[0]) // forward.step + 1  # a range may be longer than len can say
+            return cls((Run(forward[0], forward.step if count > 1 else 1, count),))
         ordered = sorted(set(ids))
         runs: list[Run] = []
         at = 0

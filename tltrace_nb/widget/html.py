@@ -14,13 +14,14 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from tltrace_nb.core.checks import checked, file, one_of, optional, pixels, text, whole
 from tltrace_nb.core.files import writing
 from tltrace_nb.core.summary import by_name, number
 from tltrace_nb.core.trace import LIMIT, PAGE_EVENTS
 from tltrace_nb.core.words import clean
 from tltrace_nb.widget.colors import WARNING
 from tltrace_nb.widget.frames import Frames
-from tltrace_nb.widget.lanes import of_ctas, part, selected
+from tltrace_nb.widget.lanes import LIMITED, TIMES, of_ctas, part, selected
 from tltrace_nb.widget.svg import static_svg
 from tltrace_nb.widget.text import badge
 from tltrace_nb.widget.wire import encode, unit
@@ -37,6 +38,14 @@ TABLE_ROWS = 200
 """Most names in the table of a page."""
 
 
+@checked(
+    path=file,
+    title=text,
+    limit=LIMITED,
+    time=one_of(TIMES),
+    height=optional(pixels),
+    most=optional(whole(1, "a number of events, at least 1, or None for all")),
+)
 def write_html(
     trace: TraceLike,
     path: str | os.PathLike[str],
