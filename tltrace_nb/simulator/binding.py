@@ -83,7 +83,6 @@ class _Binder:
         if out_idx is None:
             return list(range(given, count))
         try:
-            try:
             several = out_idx if isinstance(out_idx, Sequence) else [out_idx]
             positions = [whole(-count)("out_idx", each) for each in several]
         except (TypeError, ValueError):
