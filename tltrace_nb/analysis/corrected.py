@@ -28,6 +28,7 @@ from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.ranges import ranges_of, renamed
 from tltrace_nb.analysis.spans import Array, Axis, Ints, groups
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.core.checks import a_trace, checked, cycles, optional
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.decode import Frames
 from tltrace_nb.data.headline import count
@@ -62,6 +63,7 @@ class CorrectedTrace(Trace):
         )
 
 
+@checked(trace=a_trace, cost=optional(cycles))
 def corrected(trace: Trace, cost: float | None = None) -> CorrectedTrace:
     """The trace without the cost of its records, ``cost`` cycles each (default: that of the GPU's model).
 
@@ -72,6 +74,7 @@ def corrected(trace: Trace, cost: float | None = None) -> CorrectedTrace:
     return CorrectedTrace(trace, _known(trace, cost))
 
 
+@checked(trace=a_trace, cost=optional(cycles))
 def overhead(trace: Trace, cost: float | None = None) -> Table:
     """Per name the records inside its ranges and what they cost, ``cost`` cycles each (default: the GPU model's).
 

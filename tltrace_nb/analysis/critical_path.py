@@ -31,6 +31,7 @@ from tltrace_nb.analysis.links import Links, links
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, numbered, ranges_of
 from tltrace_nb.analysis.spans import Axis, Ints, groups, ordinal
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.core.checks import a_trace, checked, names
 from tltrace_nb.data.cells import category, masked
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class _Edges:
     via: Ints
 
 
+@checked(trace=a_trace, barriers=names)
 def critical_path(trace: Trace, *, barriers: str | Iterable[str] = ()) -> Table:
     """The chain that bounds each CTA, and the slack of every range; see ``columns.CRITICAL_PATH`` and the module.
 

@@ -15,6 +15,7 @@ from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import GREY, RED, chart, label, thinned
 from tltrace_nb.analysis.launch import LaunchFacts, caveats, gpu_of, launches
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.core.checks import a_trace, checked, optional, whole
 from tltrace_nb.data.cells import masked
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ FAR_NS = 3600e9
 """No launch takes an hour."""
 
 
+@checked(trace=a_trace, registers=optional(whole(0)), shared=optional(whole(0)))
 def occupancy(
     trace: Trace, *, registers: int | None = None, shared: int | None = None, gpu: str | Gpu | None = None
 ) -> Table:

@@ -25,6 +25,7 @@ from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, codes, numbered, ranges_of, renamed
 from tltrace_nb.analysis.spans import Axis, Ints, ordinal, union
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.core.checks import a_trace, checked, cycles, names, optional, text
 from tltrace_nb.data.cells import masked
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ class _Pair:
     iteration: Ints
 
 
+@checked(
+    trace=a_trace,
+    producer=optional(text),
+    consumer=optional(text),
+    wait=names,
+    flight=optional(cycles),
+    passing=optional(cycles),
+)
 def pipeline(
     trace: Trace,
     producer: str | None = None,
@@ -61,7 +70,7 @@ def pipeline(
     of the two is given.
     """
     if (producer is None) != (consumer is None):
-        raise ValueError("give both producer= and consumer=, or neither")
+        raise ValueError(f"producer={producer!r}, consumer={consumer!r}: give both, or neither")
     events = trace.events
     found = ranges_of(events, ended=True)
     notes = caveats(trace)

@@ -15,6 +15,7 @@ from tltrace_nb.analysis.launch import caveats
 from tltrace_nb.analysis.ranges import Ranges, ranges_of
 from tltrace_nb.analysis.spans import Array, Axis, Spans, groups, union
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.core.checks import a_trace, checked
 from tltrace_nb.data.headline import by_name
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
 
 
+@checked(trace=a_trace)
 def summary(trace: Trace) -> Table:
     """Per name count, durations, share of the CTAs' time, overlap and payloads; see ``columns.SUMMARY``."""
     events = trace.events

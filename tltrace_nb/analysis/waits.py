@@ -27,6 +27,8 @@ from tltrace_nb.analysis.links import Links, links
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, numbered, ranges_of, renamed
 from tltrace_nb.analysis.spans import Axis, Ints
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.core.checks import a_trace, checked, flag
+from tltrace_nb.core.checks import names as names_
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -48,6 +50,7 @@ class _Waits:
     unexplained: Ints
 
 
+@checked(trace=a_trace, names=names_, each=flag)
 def waits(trace: Trace, names: str | Iterable[str] = (), *, each: bool = False) -> Table:
     """Blocked time by what waited, barrier and producer; see ``columns.WAITS``, and the module for what counts.
 

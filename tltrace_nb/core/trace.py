@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tltrace_nb.base.errors import TraceError
+from tltrace_nb.core.checks import a, a_trace, checked, file, optional, whole, wrong
 from tltrace_nb.data.rows import Instant, Slice, rows
 from tltrace_nb.data.sites import SiteTable, rows_at
-from tltrace_nb.data.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace, write_trace
+from tltrace_nb.data.tracefile import TraceFileError, TraceMeta, read_trace, write_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,12 @@ class Trace:
         trace.show()
     """
 
+    @checked(
+        table=a(SiteTable, "the SiteTable of the kernel"), meta=optional(a(TraceMeta, "a TraceMeta, which says whence"))
+    )
     def __init__(self, slots: Slots | Callable[[], Slots], table: SiteTable, meta: TraceMeta | None = None) -> None:
+        if not (callable(slots) or hasattr(slots, "cpu") or isinstance(slots, np.ndarray)):
+            wrong("slots", slots, "an array, a tensor, or a function that returns one", TypeError)
         self._source: Slots | Callable[[], Slots] | None = slots
         self.table = table
         self.meta = (
@@ -185,6 +191,7 @@ class Trace:
         """Always true: a trace without events is still a trace."""
         return True
 
+    @checked(path=file)
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a ``.tltrace`` file, which ``load`` reads."""
         write_trace(path, self.slots, self.table, self.meta)
@@ -478,6 +485,7 @@ class Trace:
 
         return corrected(self, cost)
 
+    @checked(other=a_trace)
     def beside(self, other: Trace, **options: Any) -> Pair:
         """Two linked timelines over each other on one time axis, this one above, to be shown under the cell.
 
@@ -488,8 +496,6 @@ class Trace:
         """
         from tltrace_nb.widget.pair import Pair
 
-        if not isinstance(other, Trace):
-            raise TypeError(f"beside takes a Trace, not {type(other).__name__}")
         return Pair(self, other, options)
 
     def __repr__(self) -> str:
@@ -503,10 +509,12 @@ class Trace:
         return summary.html(self)
 
 
-def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT) -> Trace:
+@checked(path=file, limit=optional(whole(0, "the bytes of memory that the trace may take, or None")))
+def load(path: str | os.PathLike[str], limit: int | None = None) -> Trace:
     """Open a ``.tltrace`` file.
 
-    ``limit`` bounds the bytes of the slots read into memory. Raises ``TraceFileError`` (a
-    ``ValueError``), which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
+    ``limit``: bytes of memory that the trace may take, slots and frames; by default 64 MiB, or 128 times the file's
+    size if that is more, which only a damaged or a hostile file exceeds. Raises ``TraceFileError`` (a ``ValueError``),
+    which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
     """
     return Trace(*read_trace(path, limit))

@@ -17,6 +17,7 @@ import pandas as pd
 
 from tltrace_nb.base.words import clean
 from tltrace_nb.core.api import trace as switch
+from tltrace_nb.core.checks import checked, number, optional, pixels, tensors
 from tltrace_nb.explorer.controls import Controls, close, controls, menu
 from tltrace_nb.explorer.facts import Facts, facts_of, headline, in_words, reason, table_html
 from tltrace_nb.explorer.panel import Panel
@@ -156,6 +157,7 @@ class Explorer(ipywidgets.VBox):
         """The parameters as the controls have them now."""
         return self._parameters.values
 
+    @checked(timeout=optional(number(0, "seconds, not negative, or None")))
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until what the controls say is shown; false where that takes more than ``timeout`` seconds.
 
@@ -249,6 +251,12 @@ class Explorer(ipywidgets.VBox):
         self._line.busy = False
 
 
+def _inputs(name: str, value: Any) -> Any:
+    """Tensors, or what makes them."""
+    return value if callable(value) else tensors(name, value)
+
+
+@checked(inputs=optional(_inputs), height=optional(pixels))
 def explore(
     builder: Callable[..., Any],
     /,

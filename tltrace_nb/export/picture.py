@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.files import writing
+from tltrace_nb.core.checks import checked, file, optional, text, whole
 from tltrace_nb.core.trace import LIMIT
 from tltrace_nb.render.lanes import selected
 from tltrace_nb.render.svg import svg
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 SVG_SUFFIX, PNG_SUFFIX = ".svg", ".png"
 
-LEAST_WIDTH = 400
+LEAST_WIDTH, MOST_WIDTH = 400, 100_000
 """Pixels; the lanes' names take 240 of them."""
 ZOOM = 2.0
 """Pixels of a PNG for each of the SVG's, for screens of high density."""
@@ -37,6 +38,7 @@ _FAMILIES = ("Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans", "Helvetica"
 _PROBE = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text y="9">x</text></svg>'
 
 
+@checked(path=file)
 def write_svg(
     trace: TraceLike,
     path: str | os.PathLike[str],
@@ -49,12 +51,13 @@ def write_svg(
     width: int = 1200,
 ) -> Path:
     """Write the picture as SVG and return the path; options and errors as ``Trace.to_svg``."""
-    text = _drawn(trace, title, ctas, events, limit, time, width)
+    drawing = _drawn(trace, title, ctas, events, limit, time, width)
     with writing(path) as file:
-        file.write(text.encode())
+        file.write(drawing.encode())
     return Path(path)
 
 
+@checked(path=file)
 def write_png(
     trace: TraceLike,
     path: str | os.PathLike[str],
@@ -75,11 +78,11 @@ def write_png(
             name="resvg_py",
         ) from error
 
-    text = _drawn(trace, title, ctas, events, limit, time, width)
-    height = float(text.partition('height="')[2].partition('"')[0])
+    drawing = _drawn(trace, title, ctas, events, limit, time, width)
+    height = float(drawing.partition('height="')[2].partition('"')[0])
     zoom = min(ZOOM, math.sqrt(MOST_PIXELS / (width * height)))
     family = _family(resvg_py.svg_to_bytes)
-    pixels = resvg_py.svg_to_bytes(svg_string=text, zoom=zoom, font_family=family, sans_serif_family=family)
+    pixels = resvg_py.svg_to_bytes(svg_string=drawing, zoom=zoom, font_family=family, sans_serif_family=family)
     with writing(path) as file:
         file.write(bytes(pixels))
     return Path(path)
@@ -97,6 +100,7 @@ def _family(draw: Callable[..., Any]) -> str:
     )
 
 
+@checked(title=optional(text), width=whole(LEAST_WIDTH, f"pixels, {LEAST_WIDTH} to {MOST_WIDTH}", MOST_WIDTH))
 def _drawn(
     trace: TraceLike,
     title: str | None,
@@ -106,6 +110,4 @@ def _drawn(
     time: Time,
     width: int,
 ) -> str:
-    if width < LEAST_WIDTH:
-        raise ValueError(f"width={width} pixels: must be at least {LEAST_WIDTH}")
     return svg(trace, width, time=time, events=selected(trace, events, ctas), title=title, limit=limit)

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tltrace_nb.base.palette import WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean
+from tltrace_nb.core.checks import checked, one_of, optional, pixels, text
 from tltrace_nb.core.trace import LIMIT
-from tltrace_nb.render.lanes import OTHERS, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
+from tltrace_nb.render.lanes import LIMITED, OTHERS, TIMES, Layout, Time, TraceLike, layout, of_ctas, rows_of, selected
 from tltrace_nb.render.text import badge, hover_lines, loss_text, markup, merged_lines, payload_text
-from tltrace_nb.render.views import Color, View, check_view, shades
+from tltrace_nb.render.views import COLORS, LANES, Color, View, shades
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,14 @@ _BADGE = _ON_PAPER | {
 _NOTHING = _ON_PAPER | {"x": 0.5, "y": 0.5, "font": {"size": 15}}
 
 
+@checked(
+    limit=LIMITED,
+    height=optional(pixels),
+    title=optional(text),
+    time=one_of(TIMES),
+    view=one_of(LANES),
+    color=one_of(COLORS),
+)
 def figure(
     trace: TraceLike,
     *,
@@ -101,7 +110,6 @@ def figure(
     """
     import plotly.graph_objects as go
 
-    check_view(view, color)
     wanted = selected(trace, events, ctas)
     plan = layout(trace, limit=limit, time=time, events=None if wanted is trace.events else wanted, view=view)
     shade = shades(cast("Trace", trace), plan.events, color)
