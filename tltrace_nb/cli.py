@@ -171,7 +171,7 @@ def _compare(given: argparse.Namespace) -> None:
     from tltrace_nb.analysis.compare import compare
 
     try:
-        result = compare(_runs(given.before), _runs(given.after), by=given.by, least=given.least)
+        result = compare(given.before, given.after, by=given.by, least=given.least)
     except ValueError as error:
         raise TraceError(str(error)) from None
     print(result.attrs["verdict"])
@@ -179,14 +179,6 @@ def _compare(given: argparse.Namespace) -> None:
         print(f"\n{result.to_string(index=False)}")
     for note in result.notes:
         print(f"note: {note}")
-
-
-def _runs(path: Path) -> list[Trace]:
-    """One trace, or those of a folder in the order of their names."""
-    files = sorted(path.glob("*.tltrace")) if path.is_dir() else [path]
-    if not files:
-        raise TraceError(f"{path}: there is no .tltrace file in this folder")
-    return [_load(file) for file in files]
 
 
 def _run(given: argparse.Namespace) -> int:

@@ -128,7 +128,7 @@ def test_what_is_no_kernel_is_said(kernel: Callable[[], Any], got: str) -> None:
 
 
 def test_a_wrong_gpu_is_said() -> None:
-    with pytest.raises(ValueError, match="there is no GPU 'h300'; there are: h200, h100"):
+    with pytest.raises(ValueError, match="name='h300': give one of 'h200', 'h100'"):
         trace.simulate(_add(), A, A, gpu="h300")
     with pytest.raises(TypeError, match=r"gpu=90: give a simulator.machine.Gpu or the name of one: h200"):
         trace.simulate(_add(), A, A, gpu=90)

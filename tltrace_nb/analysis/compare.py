@@ -15,7 +15,9 @@ is below ``CHANCE``, and the change is at least ``least``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -28,11 +30,12 @@ from tltrace_nb.analysis.matching import BY, Matched, Rows, gather, match
 from tltrace_nb.analysis.spans import Array, Ints, groups
 from tltrace_nb.analysis.student import moderated, two_sided
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, file, number, one_of, wrong
+from tltrace_nb.data.trace_data import TraceData
+from tltrace_nb.data.tracefile import read_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from tltrace_nb.data.trace_data import TraceData
 
 By = Literal["name", "payload", "track"]
 
@@ -44,25 +47,41 @@ NAMED = 3
 """Names in a verdict."""
 
 
-def compare(
-    a: TraceData | Sequence[TraceData], b: TraceData | Sequence[TraceData], *, by: By = "name", least: float = 0.02
-) -> Table:
+Runs = TraceData | str | os.PathLike[str] | Sequence[TraceData | str | os.PathLike[str]]
+"""A trace, the file of one, a folder of those of repeated runs, or a list of traces and files."""
+
+
+def _runs(name: str, value: Any) -> list[TraceData]:
+    """The traces of one side."""
+    may = "a Trace, a .tltrace file, a folder with those of repeated runs, or a list of traces and files"
+    if isinstance(value, str | os.PathLike):
+        path = Path(file(name, value))
+        files = sorted(path.glob("*.tltrace")) if path.is_dir() else [path]
+        if not files:
+            wrong(name, value, f"{may}; there is no .tltrace file in this folder")
+        return [TraceData(*read_trace(each)) for each in files]
+    if isinstance(value, TraceData):
+        return [value]
+    if not isinstance(value, Sequence) or isinstance(value, bytes):
+        wrong(name, value, may, TypeError)
+    if not value:
+        wrong(name, value, f"at least one trace: {may}")
+    return [run for place, each in enumerate(value) for run in _runs(f"{name}[{place}]", each)]
+
+
+@checked(by=one_of(BY), least=number(0, "a share of the duration, such as 0.02, and not negative"))
+def compare(a: Runs, b: Runs, *, by: By = "name", least: float = 0.02) -> Table:
     """What is faster or slower in ``b`` than in ``a``, by name, by name and payload, or by name, thread and lane.
 
-    ``a`` and ``b`` are traces, or lists of traces of repeated runs (``trace.run(..., repeat=5)``), two of each at
-    least for the noise between runs to be known. ``least``: the smallest relative change that counts. The columns are
-    ``columns.COMPARE``; ``result.attrs["verdict"]`` says it in a line. Raises ``ValueError`` for another ``by``, a
-    negative ``least``, and an empty list.
+    ``a`` and ``b`` are traces, ``.tltrace`` files, folders with those of repeated runs, or lists of traces and files of
+    repeated runs (``trace.run(..., repeat=5)``), two of each at least for the noise between runs to be known.
+    ``least``: the smallest relative change that counts. The columns are ``columns.COMPARE``;
+    ``result.attrs["verdict"]`` says it in a line. Raises ``ValueError`` for another ``by``, a negative ``least``,
+    and an empty list, ``TypeError`` for values of another type, and what ``load`` raises.
 
     >>> compare(before, after).attrs["verdict"]
     """
-    if by not in BY:
-        raise ValueError(f"by={by!r} is not one of {', '.join(map(repr, BY))}")
-    if least < 0:
-        raise ValueError(f"least={least}: a share of the duration, such as 0.02, and not negative")
-    runs_a, runs_b = (list(each) if isinstance(each, Sequence) else [each] for each in (a, b))
-    if not runs_a or not runs_b:
-        raise ValueError("compare needs at least one trace on each side, got an empty list")
+    runs_a, runs_b = _runs("a", a), _runs("b", b)
     notes = _notes(runs_a, runs_b)
     rows = gather([*runs_a, *runs_b], by)
     matched = match(rows, len(runs_a), notes)

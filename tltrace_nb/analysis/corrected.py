@@ -26,9 +26,10 @@ from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.ranges import ranges_of, renamed
 from tltrace_nb.analysis.spans import Array, Axis, Ints, groups
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, cycles, optional
 from tltrace_nb.data.decode import Frames
 from tltrace_nb.data.headline import count
-from tltrace_nb.data.trace_data import TraceData
+from tltrace_nb.data.trace_data import TraceData, a_trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,7 @@ BELIEVED = 0.05
 """Share of the CTAs' time in records up to which a trace is called undisturbed."""
 
 
+@checked(trace=a_trace, cost=optional(cycles))
 def corrected(trace: TraceData, cost: float | None = None) -> tuple[Frames, float]:
     """The frames without the cost of the trace's records, ``cost`` cycles each (default: the GPU model's), and that.
 
@@ -47,6 +49,7 @@ def corrected(trace: TraceData, cost: float | None = None) -> tuple[Frames, floa
     return _corrected(trace, cost), cost
 
 
+@checked(trace=a_trace, cost=optional(cycles))
 def overhead(trace: TraceData, cost: float | None = None) -> Table:
     """Per name the records inside its ranges and what they cost, ``cost`` cycles each (default: the GPU model's).
 

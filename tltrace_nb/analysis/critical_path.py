@@ -31,7 +31,9 @@ from tltrace_nb.analysis.links import Links, links
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, numbered, ranges_of
 from tltrace_nb.analysis.spans import Axis, Ints, groups, ordinal
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, names
 from tltrace_nb.data.cells import category, masked
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -52,6 +54,7 @@ class _Edges:
     via: Ints
 
 
+@checked(trace=a_trace, barriers=names)
 def critical_path(trace: TraceData, *, barriers: str | Iterable[str] = ()) -> Table:
     """The chain that bounds each CTA, and the slack of every range; see ``columns.CRITICAL_PATH`` and the module.
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tltrace_nb.base.gpus import PRESETS, Footprint, Gpu, Occupancy, occupancy, preset
+from tltrace_nb.base.gpus import PRESETS, Footprint, Gpu, Occupancy, a_gpu, occupancy
 from tltrace_nb.data import headline as summary
 from tltrace_nb.data.chosen import CtaRuns
 
@@ -47,7 +47,7 @@ def gpu_of(meta: TraceMeta, gpu: str | Gpu | None = None) -> Gpu | None:
     The name of a card, "NVIDIA GeForce RTX 4090", names a model when its words do, in this order and side by side.
     """
     if gpu is not None:
-        return preset(gpu) if isinstance(gpu, str) else gpu
+        return a_gpu("gpu", gpu)
     words = re.findall(r"[a-z0-9]+", meta.gpu.lower())
     runs = {"".join(words[i : i + n]) for n in (1, 2) for i in range(len(words))}
     return next((model for name, model in PRESETS.items() if name in runs), None)

@@ -25,7 +25,9 @@ from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, codes, numbered, ranges_of, renamed
 from tltrace_nb.analysis.spans import Axis, Ints, ordinal, union
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, cycles, names, optional, text
 from tltrace_nb.data.cells import masked
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -42,6 +44,14 @@ class _Pair:
     iteration: Ints
 
 
+@checked(
+    trace=a_trace,
+    producer=optional(text),
+    consumer=optional(text),
+    wait=names,
+    flight=optional(cycles),
+    passing=optional(cycles),
+)
 def pipeline(
     trace: TraceData,
     producer: str | None = None,
@@ -61,7 +71,7 @@ def pipeline(
     of the two is given.
     """
     if (producer is None) != (consumer is None):
-        raise ValueError("give both producer= and consumer=, or neither")
+        raise ValueError(f"producer={producer!r}, consumer={consumer!r}: give both, or neither")
     events = trace.events
     found = ranges_of(events, ended=True)
     notes = caveats(trace)

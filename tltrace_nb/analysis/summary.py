@@ -15,7 +15,9 @@ from tltrace_nb.analysis.launch import caveats
 from tltrace_nb.analysis.ranges import Ranges, ranges_of
 from tltrace_nb.analysis.spans import Array, Axis, Spans, groups, union
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked
 from tltrace_nb.data.headline import by_name
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from tltrace_nb.data.trace_data import TraceData
 
 
+@checked(trace=a_trace)
 def summary(trace: TraceData) -> Table:
     """Per name count, durations, share of the CTAs' time, overlap and payloads; see ``columns.SUMMARY``."""
     events = trace.events

@@ -27,6 +27,9 @@ from tltrace_nb.analysis.links import Links, links
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, numbered, ranges_of, renamed
 from tltrace_nb.analysis.spans import Axis, Ints
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, flag
+from tltrace_nb.base.checks import names as names_
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -48,6 +51,7 @@ class _Waits:
     unexplained: Ints
 
 
+@checked(trace=a_trace, names=names_, each=flag)
 def waits(trace: TraceData, names: str | Iterable[str] = (), *, each: bool = False) -> Table:
     """Blocked time by what waited, barrier and producer; see ``columns.WAITS``, and the module for what counts.
 

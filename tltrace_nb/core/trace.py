@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from tltrace_nb.data.trace_data import TraceData
-from tltrace_nb.data.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace
+from tltrace_nb.base.checks import checked, file, optional, whole
+from tltrace_nb.data.trace_data import TraceData, a_trace
+from tltrace_nb.data.tracefile import TraceFileError, TraceMeta, read_trace
 from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 
 if TYPE_CHECKING:
@@ -337,6 +338,7 @@ class Trace(TraceData):
 
         return CorrectedTrace(self, *corrected(self, cost))
 
+    @checked(other=a_trace)
     def beside(self, other: Trace, **options: Any) -> Pair:
         """Two linked timelines over each other on one time axis, this one above, to be shown under the cell.
 
@@ -347,8 +349,6 @@ class Trace(TraceData):
         """
         from tltrace_nb.widget.pair import Pair
 
-        if not isinstance(other, Trace):
-            raise TypeError(f"beside takes a Trace, not {type(other).__name__}")
         return Pair(self, other, options)
 
     def __repr__(self) -> str:
@@ -383,10 +383,12 @@ class CorrectedTrace(Trace):
         )
 
 
-def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT) -> Trace:
+@checked(path=file, limit=optional(whole(0, "the bytes of memory that the trace may take, or None")))
+def load(path: str | os.PathLike[str], limit: int | None = None) -> Trace:
     """Open a ``.tltrace`` file.
 
-    ``limit`` bounds the bytes of the slots read into memory. Raises ``TraceFileError`` (a
-    ``ValueError``), which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
+    ``limit``: bytes of memory that the trace may take, slots and frames; by default 64 MiB, or 128 times the file's
+    size if that is more, which only a damaged or a hostile file exceeds. Raises ``TraceFileError`` (a ``ValueError``),
+    which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
     """
     return Trace(*read_trace(path, limit))

@@ -82,7 +82,10 @@ def losses(frame: pd.DataFrame) -> list[str]:
         (~entered, "writer", " never entered it"),
         (entered & (frame["executed"] == 0), "writer", " recorded nothing"),
     )
-    return phrases + [f"{count(int(each.sum()), noun)}{rest}" for each, noun, rest in counted if each.sum()]
+    phrases += [f"{count(int(each.sum()), noun)}{rest}" for each, noun, rest in counted if each.sum()]
+    if back := frame.loc[frame["timer_back"].astype(bool), "cta"].nunique():
+        phrases.append(f"{count(back, 'CTA')} in which the GPU's timer ran backwards, without a time in ns")
+    return phrases
 
 
 def troubles(trace: TraceData) -> list[str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from tltrace_nb.base.checks import a, checked, listed, wrong
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +77,18 @@ def rows(events: pd.DataFrame) -> Iterator[Slice | Instant]:
             yield Instant((cta, group, lane), names[name], start, payload)
 
 
+def _names(name: str, value: Any) -> tuple[str, str]:
+    """A source and a destination."""
+    may = "the names of a source and of a destination"
+    if not (isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(each, str) for each in value)):
+        wrong(name, value, may, TypeError)
+    return value[0], value[1]
+
+
+@checked(
+    events=listed(a((Slice, Instant), "a row of a trace"), "rows of a trace"),
+    flows=listed(_names, "pairs of names, of a source and of a destination"),
+)
 def compute_flows(events: Iterable[Slice | Instant], flows: Iterable[tuple[str, str]]) -> list[FlowEdge]:
     """The arrows of ``flows``, (source, destination) names.
 

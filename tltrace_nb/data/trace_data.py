@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, overload
 import numpy as np
 import numpy.typing as npt
 
+from tltrace_nb.base.checks import a, checked, file, optional, wrong
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.data.rows import Instant, Slice, rows
 from tltrace_nb.data.sites import SiteTable, rows_at
@@ -47,7 +48,12 @@ class TraceData:
     once and are the caller's to extend; a write to one changes neither the slots nor another column.
     """
 
+    @checked(
+        table=a(SiteTable, "the SiteTable of the kernel"), meta=optional(a(TraceMeta, "a TraceMeta, which says whence"))
+    )
     def __init__(self, slots: Slots | Callable[[], Slots], table: SiteTable, meta: TraceMeta | None = None) -> None:
+        if not (callable(slots) or hasattr(slots, "cpu") or isinstance(slots, np.ndarray)):
+            wrong("slots", slots, "an array, a tensor, or a function that returns one", TypeError)
         self._source: Slots | Callable[[], Slots] | None = slots
         self.table = table
         self.meta = (
@@ -161,6 +167,11 @@ class TraceData:
         """Always true: a trace without events is still a trace."""
         return True
 
+    @checked(path=file)
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a ``.tltrace`` file, which ``load`` reads."""
         write_trace(path, self.slots, self.table, self.meta)
+
+
+a_trace = a(TraceData, "a Trace, such as trace.last or tltrace_nb.load(path)")
+"""The check of an argument that is a trace."""

@@ -13,8 +13,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.base.checks import checked, file
 from tltrace_nb.base.files import writing
-from tltrace_nb.export.facts import facts, loss_rows, utf8
+from tltrace_nb.base.words import utf8
+from tltrace_nb.export.facts import facts, loss_rows
 from tltrace_nb.export.steps import Phase, Timeline, arrows, payloads, same, sm_label, timeline, unit_fact
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ _WAYS = ((Phase.END, Phase.BEGIN), (Phase.BEGIN, Phase.BEGIN), (Phase.BEGIN, Pha
 """Where an arrow may leave and arrive: from end to begin, unless the destination begins too early."""
 
 
+@checked(path=file)
 def write_chrome(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     """Write ``trace`` to ``path``, packed with gzip where it ends in ``.gz``, and return the path.
 

@@ -14,6 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.base.checks import checked, file
 from tltrace_nb.base.files import writing
 from tltrace_nb.export.facts import facts, loss_rows
 from tltrace_nb.export.protobuf import double, fixed64, integer, message, string
@@ -57,6 +58,7 @@ _WAYS = ((Phase.BEGIN, Phase.BEGIN), (Phase.BEGIN, Phase.END))
 """Where a flow may begin and end. It belongs to slices, not to points in time, so the earliest is the surest."""
 
 
+@checked(path=file)
 def write_perfetto(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     """Write ``trace`` to ``path``, packed with gzip where it ends in ``.gz``, and return the path.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from tltrace_nb.export.facts import utf8
+from tltrace_nb.base.words import utf8
 
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2
 """Wire types."""

@@ -15,6 +15,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from tltrace_nb.base.checks import wrong
+
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
 
@@ -75,7 +77,12 @@ class Policy:
         """
         if spec is None or isinstance(spec, Policy):
             return spec or cls()
-        parts = spec.split(",") if isinstance(spec, str) else [spec] if isinstance(spec, int) else list(spec)
+        if type(spec) is bytes:
+            wrong("keep_launches", spec, _FORMS, TypeError)
+        try:
+            parts = spec.split(",") if isinstance(spec, str) else [spec] if isinstance(spec, int) else list(spec)
+        except TypeError:
+            wrong("keep_launches", spec, _FORMS, TypeError)
         found = {"first": False, "last": 0, "slowest": False, "every": 0}
         for part in parts:
             match part.split() if isinstance(part, str) else part:
@@ -92,9 +99,9 @@ class Policy:
                 case int(number) if not isinstance(number, bool) and number > 0:
                     found["last"] = number
                 case _:
-                    raise ValueError(f"keep_launches={spec!r}: give {_FORMS}")
+                    wrong("keep_launches", spec, _FORMS)
         if not any(found.values()):
-            raise ValueError(f"keep_launches={spec!r}: give {_FORMS}")
+            wrong("keep_launches", spec, _FORMS)
         return cls(bool(found["first"]), int(found["last"]), bool(found["slowest"]), int(found["every"]))
 
 
@@ -357,7 +364,11 @@ def _name(key: Hashable, kept: tuple[tuple[str, Trace], ...]) -> str:
 
 def launch_of(launch: Launch | Trace) -> Launch:
     """The launch; a trace's, where that is given."""
-    return cast("Launch", launch) if hasattr(launch, "key") else _LaunchOf(launch)
+    if hasattr(launch, "key"):
+        return cast("Launch", launch)
+    if not hasattr(launch, "table"):
+        wrong("launch", launch, "a launch, or the Trace of one", TypeError)
+    return _LaunchOf(launch)
 
 
 class _LaunchOf:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.base.checks import wrong
 from tltrace_nb.base.errors import NotTracedError, SlotsError
 from tltrace_nb.core.runtime.environment import describe
 from tltrace_nb.core.trace import Trace
@@ -146,6 +147,8 @@ def _check_tag(slots: Any, table: SiteTable) -> None:
 def _check_shape(slots: Any, table: SiteTable) -> None:
     words = slot_words(table.capacity)
     rows = table_rows(table)
+    if not hasattr(slots, "shape"):
+        wrong("slots", slots, f"the last tensor that kernel {table.kernel} returned", SlotsError)
     shape = tuple(int(n) for n in getattr(slots, "shape", ()))
     wanted = ("num_cta" if rows is None else rows, len(table.writers), words)
     fits = len(shape) == 3 and shape[1:] == wanted[1:] and (rows is None or shape[0] == rows)
