@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from tltrace_nb.core.devices import AUTO, check_device, model_of
 from tltrace_nb.core.errors import NotTracedError
 from tltrace_nb.core.kept import Kept, Launch, Launched, LaunchesToKeep, Policy, Section, launch_of
 from tltrace_nb.core.launch import TracedLaunch
+from tltrace_nb.core.notices import say
 from tltrace_nb.core.options import DEFAULT_BUDGET, Ctas, TraceOptions
 
 if TYPE_CHECKING:
@@ -373,8 +375,8 @@ class TraceSwitch:
             if launch is not None and all(launch is not other for other in taken):
                 take(launch)
         if launch is not None and self.enabled:
-            found = launch.trace()
-            self.say(written(lambda: self.dump(found, compiled, stem=stem), "timeline {base}.html"))
+            last = launch
+            self.say(written(lambda: self.dump(last.trace(), compiled, stem=stem), "timeline {base}.html"))
         return outputs
 
     def simulate(
@@ -454,14 +456,15 @@ class TraceSwitch:
     def dump(self, events: Trace | Iterable[Slice | Instant], compiled: Any, *, stem: str) -> str:
         """Write the timeline to ``output/stem.html`` (and the trace to ``.tltrace``), never over another file.
 
-        Returns the base path without extension: ``stem``, else ``stem_1``, ``stem_2`` ...
+        Returns the base path without extension: ``stem``, else ``stem_1``, ``stem_2`` ... Raises ``OSError`` where a
+        file cannot be written; the trace, which is small, is written first.
         """
         from tltrace_nb.core.runs import free_base
 
         with free_base(Path(self.output), stem, ".html") as base:
-            self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
             if hasattr(events, "save"):
                 events.save(f"{base}.tltrace")
+            self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
         return str(base)
 
     def export_html(
@@ -491,7 +494,7 @@ class TraceSwitch:
 
 
 def _say(line: str) -> None:
-    print(f"[tltrace] {line}")
+    say(f"[tltrace] {line}", sys.stdout)
 
 
 trace = TraceSwitch()

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from tltrace_nb.core.blocks import BLOCKS, Replacements
 from tltrace_nb.core.devices import AUTO
 from tltrace_nb.core.intercepted import Intercepted, plain_of
+from tltrace_nb.core.notices import say
 
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch
@@ -155,7 +156,7 @@ class Interception:
         with self._lock:
             if line not in self._said:
                 self._said.add(line)
-                print(line, file=sys.stderr)
+                say(line, sys.stderr)
 
 
 def here() -> Interception | None:

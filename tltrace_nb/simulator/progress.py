@@ -26,15 +26,24 @@ def progress_bar(kernel: str) -> Iterator[Progress]:
     """
     from tqdm.auto import tqdm
 
-    with contextlib.ExitStack() as open_bars:
-        bar: Any = None
+    bars: list[Any] = []
 
-        def progress(done: int, total: int) -> None:
-            nonlocal bar
-            if bar is None or bar.total != total:
-                bar = open_bars.enter_context(
+    def progress(done: int, total: int) -> None:
+        with _unless_it_is_gone():
+            if not bars or bars[-1].total != total:
+                bars.append(
                     tqdm(desc=kernel, total=total, unit="CTA", delay=SHOWN_AFTER, miniters=0, leave=False, disable=None)
                 )
-            bar.update(done - bar.n)
+            bars[-1].update(done - bars[-1].n)
 
+    try:
         yield progress
+    finally:
+        for bar in reversed(bars):
+            with _unless_it_is_gone():
+                bar.close()
+
+
+def _unless_it_is_gone() -> contextlib.AbstractContextManager[None]:
+    """Within, a terminal that takes nothing any more (it was closed, its log is on a full disk) is no error."""
+    return contextlib.suppress(OSError, ValueError)
