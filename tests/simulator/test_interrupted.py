@@ -14,6 +14,7 @@ from source_lines import line_of
 
 from tltrace_nb import trace
 from tltrace_nb.core.jit import VirtualTracedKernel
+from tltrace_nb.simulator import progress
 from tltrace_nb.simulator.errors import MemoryAccessError, SimulationError, StepLimitError
 from tltrace_nb.simulator.run import compile_virtual
 
@@ -160,7 +161,8 @@ class _Clock:
 
 def _written(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, seconds_per_look: float) -> str:
     """What a run writes to stderr when every look at the clock finds so much time gone."""
-    monkeypatch.setattr(tqdm.std, "time", _Clock(seconds_per_look))
+    for module, name in ((tqdm.std, "time"), (progress, "monotonic")):
+        monkeypatch.setattr(module, name, _Clock(seconds_per_look))
     monkeypatch.setattr("sys.stderr", stream)
     trace.simulate(_tiles(), A, -1, gpu="classroom")
     return stream.getvalue()
@@ -183,7 +185,8 @@ def test_a_log_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_kernels_of_trace_jit_show_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = _Terminal()
-    monkeypatch.setattr(tqdm.std, "time", _Clock(0.2))
+    for module, name in ((tqdm.std, "time"), (progress, "monotonic")):
+        monkeypatch.setattr(module, name, _Clock(0.2))
     monkeypatch.setattr("sys.stderr", stream)
     reference = BY_NAME["softmax"]
     virtual = compile_virtual(reference.build(), "classroom")

@@ -316,8 +316,9 @@ class TraceSwitch:
         """The traces of the launches that stay, in the order of the launches.
 
         Per kernel and shape these are the first, the last and the slowest since ``enable`` or the beginning of a
-        ``tracing`` block or cell, or what ``keep_launches`` says. All together they take at most the budget of one
-        kernel on the device and ``kept.HOST_BUDGET`` in all: the oldest are copied to the host, and let go in the end.
+        ``tracing`` block or cell, or what ``keep_launches`` says, for the latest ``kept.SECTIONS`` blocks and cells.
+        All together they take at most the budget of one kernel on the device and ``kept.HOST_BUDGET`` in all: the
+        oldest are copied to the host, and let go in the end.
         """
         return tuple(self._kept.since())
 
