@@ -5,9 +5,12 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+import ipywidgets
 import pytest
 import tilelang.language as T
 import torch
+import tqdm.auto
+import tqdm.notebook
 import tqdm.std
 from kernels import BY_NAME
 from source_lines import line_of
@@ -192,6 +195,28 @@ def test_kernels_of_trace_jit_show_one_too(monkeypatch: pytest.MonkeyPatch) -> N
     virtual = compile_virtual(reference.build(), "classroom")
     VirtualTracedKernel(None, virtual, list(reference.out_idx), trace.captured)(*reference.inputs("cpu"))
     assert "/64 [" in stream.getvalue()
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_a_bar_in_a_notebook_leaves_no_widget_behind_unless_it_tells_of_an_end_too_early(
+    done: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_widgets = ipywidgets.widgets.widget._instances
+    monkeypatch.setattr(tqdm.auto, "tqdm", tqdm.notebook.tqdm)
+    monkeypatch.setattr(tqdm.notebook, "display", lambda _: None)
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 0)
+    before = len(open_widgets)
+    with progress.progress_bar("kernel") as told:
+        told(1, 2)
+        assert len(open_widgets) > before
+        told(2 if done else 1, 2)
+    assert (len(open_widgets) == before) == done
+
+
+def test_a_short_run_makes_no_widget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tqdm.auto, "tqdm", None)
+    with progress.progress_bar("kernel") as told:
+        told(1, 1)
 
 
 def test_progress_is_told_while_no_cta_ends() -> None:
