@@ -9,10 +9,14 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pytest
+import tilelang
 import tilelang.language as T
+import tvm_ffi
 
 from tltrace_nb import trace
 from tltrace_nb.core import jit
+from tltrace_nb.core.intercept import plain_builders
+from tltrace_nb.core.interrupts import named_errors
 from tltrace_nb.core.options import TraceOptions
 from tltrace_nb.simulator.run import compile_virtual
 
@@ -109,3 +113,29 @@ def test_an_interrupt_stays_one(name: str) -> None:
 @pytest.mark.parametrize("name", BUILDS)
 def test_an_interrupt_stays_one_in_every_function(name: str) -> None:
     assert_interrupts_stay(BUILDS[name], 1)
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [KeyboardInterrupt(), TimeoutError(), TimeoutError("late"), *map(SystemExit, (None, 0, 3, -1, "words"))],
+    ids=repr,
+)
+def test_what_a_signal_handler_raises_in_a_pass_comes_out_of_the_build(raised: BaseException) -> None:
+    def handler() -> None:
+        raise raised
+
+    with pytest.raises(type(raised)) as came, named_errors("gemm"):
+        tvm_ffi.convert(handler)()
+    assert str(came.value) == str(raised)
+    assert getattr(came.value, "code", None) == getattr(raised, "code", None)
+
+
+def test_an_alarm_ends_a_plain_program_that_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not taken for a kernel that cannot be traced."""
+
+    def late(*_: Any) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(jit, "compile_for", late)
+    with trace.tracing(device="cuda"), plain_builders(trace), pytest.raises(TimeoutError):
+        tilelang.compile(gemm, target={"kind": "cuda", "arch": "sm_90a"})

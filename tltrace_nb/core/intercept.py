@@ -89,6 +89,8 @@ class Interception:
         failure: Exception | None = None
         try:
             traced = compile_for(None, func, how, options, self._captured)
+        except TimeoutError:  # of an alarm, that means the program and not us
+            raise
         except Exception as error:
             failure = error
         if failure is not None:
