@@ -162,6 +162,9 @@ def gather(
             rows.append(answered)
         except RuntimeError as error:
             rows.append(_Rank(other, 0, np.nan, np.nan, 0, f"rank {other} did not answer: {_first_line(error)}"))
+        except OSError as error:
+            trouble = f"rank {other} answered, but its trace could not be unpacked here: {error}"
+            rows.append(_Rank(other, 0, np.nan, np.nan, 0, trouble))
     return merge(traces, rows)
 
 

@@ -449,7 +449,7 @@ def public() -> Iterator[tuple[str, tuple[str, ...]]]:
             plain = dataclasses.is_dataclass(found)
             members = {
                 f"{name}.{key}": getattr(value, "__func__", value)
-                for key, value in vars(found).items()
+                for key, value in written_here(found).items()
                 if key[0] != "_" or (key == "__init__" and not plain)
             }
         for at, value in (members or {name: found}).items():
@@ -458,6 +458,12 @@ def public() -> Iterator[tuple[str, tuple[str, ...]]]:
                 yield at, tuple(p.name for p in kinds if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
             elif isinstance(value, property) and value.fset is not None:
                 yield at, ("self", at.rpartition(".")[2])
+
+
+def written_here(found: type) -> dict[str, Any]:
+    """What a class has of its own and of those classes of ours that it extends."""
+    bases = [base for base in reversed(found.__mro__) if base.__module__.startswith("tltrace_nb")]
+    return {key: value for base in bases for key, value in vars(base).items()}
 
 
 SURFACE = {name.replace("tltrace_nb.core.trace.Trace.", TR): names for name, names in public()}

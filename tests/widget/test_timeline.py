@@ -18,7 +18,7 @@ from ipywidgets.widgets.widget import _instances
 
 from tltrace_nb.widget.display import show
 from tltrace_nb.widget.runs import to_runs
-from tltrace_nb.widget.shown import UNNAMED
+from tltrace_nb.widget.shown import CELLS
 from tltrace_nb.widget.timeline import SAVED_BYTES, Timeline
 from tltrace_nb.widget.wire import encode
 
@@ -374,7 +374,7 @@ def test_where_cells_have_no_names_the_latest_ones_keep_their_timelines(notebook
             notebook.shell.get_parent = dict
         kept.append(Timeline(pipeline()))
         outputs(kept[-1])
-    assert [each.comm is not None for each in kept] == [number >= 40 - UNNAMED for number in range(40)]
+    assert [each.comm is not None for each in kept] == [number >= 40 - CELLS for number in range(40)]
 
 
 def test_two_cells_keep_a_timeline_each(notebook: Any) -> None:

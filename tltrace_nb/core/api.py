@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,6 +38,7 @@ from tltrace_nb.base.checks import (
     wrong,
 )
 from tltrace_nb.base.errors import NotTracedError, TokenError
+from tltrace_nb.base.notices import say
 from tltrace_nb.core.compile.auto.options import LIGHT, WAYS, Auto, AutoOptions
 from tltrace_nb.core.compile.devices import AUTO, check_device, model_of
 from tltrace_nb.core.compile.options import DEFAULT_BUDGET, Ctas, TraceOptions
@@ -367,8 +369,9 @@ class TraceSwitch:
         """The traces of the launches that stay, in the order of the launches.
 
         Per kernel and shape these are the first, the last and the slowest since ``enable`` or the beginning of a
-        ``tracing`` block or cell, or what ``keep_launches`` says. All together they take at most the budget of one
-        kernel on the device and ``kept.HOST_BUDGET`` in all: the oldest are copied to the host, and let go in the end.
+        ``tracing`` block or cell, or what ``keep_launches`` says, for the latest ``kept.SECTIONS`` blocks and cells.
+        All together they take at most the budget of one kernel on the device and ``kept.HOST_BUDGET`` in all: the
+        oldest are copied to the host, and let go in the end.
         """
         return tuple(self._kept.since())
 
@@ -432,8 +435,8 @@ class TraceSwitch:
             if launch is not None and all(launch is not other for other in taken):
                 take(launch)
         if launch is not None and self.enabled:
-            found = launch.trace()
-            self.say(written(lambda: self.dump(found, compiled, stem=stem), "timeline {base}.html"))
+            last = launch
+            self.say(written(lambda: self.dump(last.trace(), compiled, stem=stem), "timeline {base}.html"))
         return outputs
 
     @checked(step_limit=optional(whole(1)))
@@ -525,14 +528,15 @@ class TraceSwitch:
     def dump(self, events: Trace | Iterable[Slice | Instant], compiled: Any, *, stem: str) -> str:
         """Write the timeline to ``output/stem.html`` (and the trace to ``.tltrace``), never over another file.
 
-        Returns the base path without extension: ``stem``, else ``stem_1``, ``stem_2`` ...
+        Returns the base path without extension: ``stem``, else ``stem_1``, ``stem_2`` ... Raises ``OSError`` where a
+        file cannot be written; the trace, which is small, is written first.
         """
         from tltrace_nb.core.runtime.runs import free_base
 
         with free_base(Path(self.output), stem, ".html") as base:
-            self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
             if hasattr(events, "save"):
                 events.save(f"{base}.tltrace")
+            self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
         return str(base)
 
     @checked(events=rows_or_trace, path=file, title=text, sm_clock_ghz=optional(number(above=0)))
@@ -564,7 +568,7 @@ class TraceSwitch:
 
 
 def _say(line: str) -> None:
-    print(f"[tltrace] {line}")
+    say(f"[tltrace] {line}", sys.stdout)
 
 
 trace = TraceSwitch()

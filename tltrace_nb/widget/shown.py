@@ -2,7 +2,8 @@
 
 In: timelines, and explorers with theirs, that are displayed. Out: nothing; what no cell shows any more is closed.
 Jupyter keeps every widget, and all its events, until someone closes it: without this, a cell that is run fifty times
-leaves fifty of them.
+leaves fifty of them. Of cells that are run once each, those run last keep theirs: the others show their still picture
+again, as in a notebook that was opened without a kernel.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-UNNAMED = 16
-"""Cells without a name of which the timelines stay; each may hold a million events, and its page as many."""
-
 
 class Closable(Protocol):
     """What can be shown, and ended."""
 
     def close(self) -> None: ...
+
+
+CELLS = 32
+"""Cells whose timelines stay."""
 
 
 @dataclass(eq=False)
@@ -33,36 +35,30 @@ class Shown:
 
     def __init__(self) -> None:
         self._cells: dict[str, _Cell] = {}
-        self._unnamed: list[str] = []
 
-    def add(self, timeline: Closable, cell: str, execution: str, *, named: bool = True) -> None:
-        """``timeline`` is displayed by an execution of ``cell``; what earlier ones showed is gone from the screen.
-
-        Of cells that the front end does not name nobody knows when they go: the latest ``UNNAMED`` keep theirs.
-        """
+    def add(self, timeline: Closable, cell: str, execution: str) -> None:
+        """``timeline`` is displayed by an execution of ``cell``; what earlier ones showed is gone from the screen."""
         known = self._cells.pop(cell, None)
         if known is not None and known.execution == execution:
-            self._cells[cell] = known
+            self._cells[cell] = known  # the latest now
             if timeline not in known.timelines:
                 known.timelines.append(timeline)
             return
-        self._cells[cell] = _Cell(execution, [timeline])
         gone = [known] if known else []
-        if not named:
-            self._unnamed = [*(each for each in self._unnamed if each != cell), cell]
-            if len(self._unnamed) > UNNAMED:
-                gone.append(self._cells.pop(self._unnamed.pop(0)))
+        self._cells[cell] = _Cell(execution, [timeline])
+        while len(self._cells) > CELLS:
+            gone.append(self._cells.pop(next(iter(self._cells))))
         still = {id(each) for one in self._cells.values() for each in one.timelines}
-        for old in (each for one in gone for each in one.timelines):
-            if id(old) not in still:
-                old.close()
+        for old in {id(each): each for one in gone for each in one.timelines if id(each) not in still}.values():
+            old.close()
 
 
 def note(timeline: Closable, shell: Any) -> None:
-    """``timeline`` is being displayed in ``shell``. A cell without a name is known by its code."""
+    """``timeline`` is being displayed in ``shell``. A cell that the front end does not name is known by its code."""
     parent = (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
     name = parent.get("metadata", {}).get("cellId")
-    code = parent.get("content", {}).get("code") or f"display {id(timeline)}"
+    code = parent.get("content", {}).get("code")
+    cell = name or (f"code {code}" if code else f"display {id(timeline)}")
+    execution = parent.get("header", {}).get("msg_id") or f"run {getattr(shell, 'execution_count', 0)}"
     shown: Shown = vars(shell).setdefault("_tltrace_shown", Shown())
-    execution = parent.get("header", {}).get("msg_id") or ""
-    shown.add(timeline, name or f"code {code}", execution, named=bool(name))
+    shown.add(timeline, cell, execution)

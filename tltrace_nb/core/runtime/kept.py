@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 HOST_BUDGET = 1 << 30
 """Bytes of slots that all kept launches take, on the device and the host."""
+SECTIONS = 64
+"""Sections of which launches stay: blocks and cells, those that launched something last."""
 TIMES = 4096
 """Times of one kernel and shape from which a median is taken; of more launches every second, fourth … counts."""
 SETTLED_AT_ONCE = 8
@@ -268,6 +270,7 @@ class Kept:
             group = self._groups.get(key)
             if group is None:
                 group = self._groups[key] = _Group(launch.key, section.policy)
+                self._forget_sections()
             group.add(_Held(self._count, group.count, launch, size), pinned)
             self._count += 1
             self._unchecked += size
@@ -295,6 +298,16 @@ class Kept:
         """Let all launches go."""
         with self._lock:
             self._groups.clear()
+
+    def _forget_sections(self) -> None:
+        """Let go of the sections that launched nothing for longest; one that has not launched yet is the newest."""
+        newest: dict[int, int] = {}
+        for (section, _), group in self._groups.items():
+            last = group.newest if group.count else self._count
+            newest[section] = max(last, newest.get(section, -1))
+        gone = set(sorted(newest, key=newest.__getitem__)[:-SECTIONS])
+        if gone:
+            self._groups = {key: group for key, group in self._groups.items() if key[0] not in gone}
 
     def _settle(self) -> None:
         for group in self._groups.values():
