@@ -469,8 +469,9 @@ TABLE: list[tuple[str, str, Scenario, str]] = [
     ("export.perfetto.write_perfetto", "write", perfetto, AS_IT_WAS),
     ("export.chrome.write_chrome", "write, write (2), write (3)", chrome, AS_IT_WAS),
     ("export.parquet.write_parquet", "write_table", parquet, AS_IT_WAS),
-    ("data.tracefile.read_trace", "open, zipfile.ZipFile, read, open (2)", read, THE_NAME),
+    ("data.tracefile.read_trace", "open, zipfile.ZipFile, os.fstat, read, open (2)", read, THE_NAME),
     ("data.tracefile._slots", "read", read, THE_NAME),
+    ("data.file_cost.Cost.read", "read", read, THE_NAME),
     ("core.compile.cache.cache_dir", "home", kernel_in_no_home, THE_KERNEL),
     ("core.compile.cache._keep", "mkdir, stat, mkdir (2), export_library, read_bytes, rename", kernel, THE_KERNEL),
     ("core.compile.cache._keep", "shutil.rmtree", kernel, THE_KERNEL),
@@ -517,6 +518,7 @@ TABLE: list[tuple[str, str, Scenario, str]] = [
 OTHERS = {
     "child.sitecustomize._hand_over: os.path.realpath": "it does not fail; Python itself goes on without this module",
     "child.sitecustomize._hand_over: os.path.realpath (2)": "as above",
+    "base.checks.file: os.fsencode": "no file operation: a name as the system takes it",
     "core.compile.auto.source._calls: linecache.getlines": "it gives no lines for a file that cannot be read",
     "core.runtime.environment._driver: shutil.which": "it gives nothing for what it cannot see",
     "script._home: absolute": "of a folder or archive; it does nothing but ask for the current folder",
