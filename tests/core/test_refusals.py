@@ -20,6 +20,7 @@ from tltrace_nb.base.errors import (
     SlotsError,
     TokenError,
 )
+from tltrace_nb.core.checks import short
 from tltrace_nb.core.compile import lowering, schedule
 from tltrace_nb.core.compile.numbering import has_markers, read_sites, strip
 from tltrace_nb.core.compile.options import TraceOptions
@@ -82,7 +83,7 @@ def test_a_token_of_another_kernel() -> None:
 
 @pytest.mark.parametrize("token", ["token", 3, object()], ids=["str", "int", "object"])
 def test_no_token_at_all(token: Any) -> None:
-    with pytest.raises(TokenError, match=r"range_end\(.*expected the token that trace\.range_start returned"):
+    with pytest.raises(TokenError, match=r"tok=.*: give the token that range_start returned"):
         _build(lambda tx, _: trace.range_end(token))
 
 
@@ -162,14 +163,14 @@ def test_a_name_that_is_none(name: Any) -> None:
         lambda *_: trace.dag(name, "b"),
         lambda *_: trace.dag("a", name),
     ):
-        with pytest.raises(MarkerError, match=rf"at .*{HERE} is {re.escape(repr(name))}; give a non-empty string"):
+        with pytest.raises(MarkerError, match=rf"={re.escape(short(name))} at .*{HERE}: give a non-empty string"):
             _build(mark)
 
 
 @pytest.mark.parametrize("lead", [-1, 1.5, "0", True, None], ids=repr)
 def test_a_lead_that_is_no_thread_id(lead: Any) -> None:
     with pytest.raises(
-        MarkerError, match=rf"lead={re.escape(repr(lead))}\) at .*{HERE}: lead is the id of a thread, an int >= 0"
+        MarkerError, match=rf"lead={re.escape(repr(lead))}\) at .*{HERE}: give the id of a thread, an int >= 0"
     ):
         _build(lambda *_: trace.group("g", lead=lead))
 
@@ -186,7 +187,7 @@ def test_a_lead_outside_the_block() -> None:
 
 
 def test_an_unknown_per() -> None:
-    with pytest.raises(MarkerError, match=rf"per='block'\) at .*{HERE}: per is 'group', 'warp' or 'thread'"):
+    with pytest.raises(MarkerError, match=rf"per='block'\) at .*{HERE}: give one of 'group', 'warp', 'thread'"):
         _build(lambda *_: trace.group("g", per="block"))  # type: ignore[arg-type]
 
 

@@ -70,7 +70,7 @@ def test_run_repeats_and_leaves_a_trace_of_each_in_the_history(
 
 
 def test_run_refuses_to_repeat_no_times(recorded: Trace) -> None:
-    with pytest.raises(ValueError, match="repeat=0: at least 1"):
+    with pytest.raises(ValueError, match="repeat=0: give a whole number, at least 1"):
         trace.run(Compiled(recorded, ["c"]), (), stem="never", repeat=0)
 
 

@@ -305,7 +305,7 @@ def test_events_that_are_not_rows_of_the_trace_are_an_error() -> None:
     trace = pipeline()
     mma = trace.events.query("name == 'mma'")
     wrong: Any = mma.to_dict("records")
-    with pytest.raises(TypeError, match="list, not a frame"):
+    with pytest.raises(TypeError, match="events=.*: give rows"):
         figure(trace, events=wrong)
     with pytest.raises(ValueError, match="keep the index"):
         figure(trace, events=mma.reset_index(drop=True))

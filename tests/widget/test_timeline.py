@@ -73,7 +73,7 @@ def test_an_unknown_keyword_is_a_type_error_with_the_right_ones() -> None:
 
 @pytest.mark.parametrize("wrong", [{"time": "hours"}, {"theme": "blue"}, {"view": {"zoom": 3}}])
 def test_a_wrong_value_is_a_value_error_with_the_right_ones(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"not one of|has no 'zoom'; it has unit, span"):
+    with pytest.raises(ValueError, match=r"give one of|has no 'zoom'; it has unit, span"):
         Timeline(pipeline(), **wrong)
 
 
@@ -153,7 +153,7 @@ def test_select_none_selects_nothing() -> None:
 
 
 def test_select_takes_nothing_else() -> None:
-    with pytest.raises(TypeError, match="a query, a mask or rows of the frame, not int"):
+    with pytest.raises(TypeError, match="rows=3: give a query"):
         Timeline(pipeline()).select(3)
 
 
@@ -242,9 +242,9 @@ def test_zoom_to_rows_shows_all_of_them(ctas: int) -> None:
 
 def test_zoom_to_nothing_or_backwards_is_an_error() -> None:
     timeline = Timeline(pipeline())
-    with pytest.raises(ValueError, match="no rows"):
+    with pytest.raises(ValueError, match="start=<DataFrame>: give a time, or rows"):
         timeline.zoom_to(timeline.selection)
-    with pytest.raises(ValueError, match="end must be after the start"):
+    with pytest.raises(ValueError, match="a time after the start"):
         timeline.zoom_to(200, 100)
 
 

@@ -89,10 +89,10 @@ class Cost:
             found = np.frombuffer(part[: len(part) // 8 * 8], "<i8")
             if len(part) % 8 or at + len(found) > len(words):
                 raise EOFError("its slots are longer than promised")
-            pages = np.logical_or.reduceat(found != 0, np.arange(0, len(found), PAGE // 8))
-            filled += int(pages.sum()) * PAGE
-            self.check(filled)
-            if pages.any():
+            if found.any():
+                pages = np.logical_or.reduceat(found != 0, np.arange(0, len(found), PAGE // 8))
+                filled += int(pages.sum()) * PAGE
+                self.check(filled)
                 kept = slice(None) if pages.all() else np.repeat(pages, PAGE // 8)[: len(found)]
                 words[at : at + len(found)][kept] = found[kept]
             at += len(found)

@@ -70,7 +70,7 @@ class Frames:
         return f"{count(len(self.events), 'event')}{of}, {count(self.events['cta'].nunique(), 'CTA')}"
 
 
-def frames(name: str, source: TraceLike | pd.DataFrame) -> TraceLike:
+def frames(source: TraceLike | pd.DataFrame, name: str = "source") -> TraceLike:
     """``source`` if it is a trace; else the frames of a trace that has these events and nothing more.
 
     A frame needs the columns name, lane (strings or categories), cta, thread (integers), start and end (integers,

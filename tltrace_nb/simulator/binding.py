@@ -83,15 +83,15 @@ class _Binder:
         if out_idx is None:
             return list(range(given, count))
         try:
-            given_positions = out_idx if isinstance(out_idx, Sequence) else [out_idx]
-            positions = [whole(-(2**31))("out_idx", each) for each in given_positions]
-        except TypeError:
+            several = out_idx if isinstance(out_idx, Sequence) else [out_idx]
+            positions = [whole(-count)("out_idx", each) for each in several]
+        except (TypeError, ValueError):
             positions = [count]
         made = [i % count for i in positions if -count <= i < count]
         if len(set(made)) != len(positions):
             known = ", ".join(f"{i} {self._label(p)}" for i, p in enumerate(self._params))
             raise ValueError(
-                f"kernel {self._name}: out_idx={short(out_idx)}: give positions of parameters, each once: {known}; "
+                f"kernel {self._name}: out_idx={short(out_idx)}; give positions of parameters, each once: {known}; "
                 "negative ones count from the end"
             )
         return made

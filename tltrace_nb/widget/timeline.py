@@ -141,8 +141,8 @@ class Timeline(anywidget.AnyWidget):
         wrong = set(layout) - {"layout"}
         if wrong:
             raise TypeError(f"Timeline takes no keyword {min(wrong)!r}; it takes {', '.join(KEYWORDS)}")
-        self._trace = frames("source", source)
-        beside = None if beside is None else frames("beside", beside)
+        self._trace = frames(source)
+        beside = None if beside is None else frames(beside, "beside")
         self._shown = selected(self._trace, events, ctas)
         traces = [self._trace] if beside is None else [self._trace, beside]
         self._names = {name for each in traces for name in each.events["name"].unique()}
@@ -188,7 +188,7 @@ class Timeline(anywidget.AnyWidget):
 
         >>> timeline.replace(matmul_with_three_stages)
         """
-        trace = frames("source", source)
+        trace = frames(source)
         names = self._names | set(trace.events["name"].unique())
         wire = encode(trace, title=title, names=names)
         if self._link is not None:

@@ -297,7 +297,8 @@ def _constant(payload: Any, what: str) -> tuple[Any, PayloadType]:
         number = float(payload)
     except (TypeError, ValueError, OverflowError):
         raise PayloadError(
-            f"{what}: the payload is {short(payload)}; give None, a bool, an int, a float or a scalar expression"
+            f"{what}: the payload is {short(payload)}, a {type(payload).__name__}; give None, a bool, an int, a float "
+            "or a scalar expression"
         ) from None
     if math.isfinite(number) and abs(number) > 3.4028234663852886e38:
         raise PayloadError(f"{what}: the payload {number!r} does not fit float32; scale it")
