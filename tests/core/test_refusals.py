@@ -11,6 +11,7 @@ import tilelang.language as T
 from kernels import BY_NAME, builds
 
 from tltrace_nb import trace
+from tltrace_nb.base.checks import short
 from tltrace_nb.base.errors import (
     CapacityError,
     MarkerError,
@@ -20,7 +21,6 @@ from tltrace_nb.base.errors import (
     SlotsError,
     TokenError,
 )
-from tltrace_nb.core.checks import short
 from tltrace_nb.core.compile import lowering, schedule
 from tltrace_nb.core.compile.numbering import has_markers, read_sites, strip
 from tltrace_nb.core.compile.options import TraceOptions

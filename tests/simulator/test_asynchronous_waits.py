@@ -9,8 +9,8 @@ import pytest
 import tilelang.language as T
 import torch
 
-from tltrace_nb.simulator import thread_group as strand
 from tltrace_nb.core.runtime.virtual import compile_virtual
+from tltrace_nb.simulator import thread_group as strand
 from tltrace_nb.simulator.thread_group import Begun
 
 
