@@ -68,7 +68,7 @@ def critical_path(trace: Trace, *, barriers: str | Iterable[str] = ()) -> Table:
     notes = [*caveats(trace), *arrows.notes]
     if not len(every):
         notes.append(NO_RANGES)
-    elif not trace.table.flows and not wanted and every.threads > len(np.unique(every.cta)):
+    elif not trace.table.flows and not wanted and every.threads > every.ctas:
         notes.append(
             "no arrows (trace.dag) and no barriers= say which thread waited for which: the chain stays on the thread "
             "whose range ends last"
@@ -99,9 +99,8 @@ def critical_path(trace: Trace, *, barriers: str | Iterable[str] = ()) -> Table:
 def _ranks(every: Ranges) -> Ints:
     """The ranges that enclose no other, by CTA and then by end: every dependency leads from an earlier to a later."""
     leaf = np.flatnonzero(~every.encloses)
-    _, cta = np.unique(every.cta[leaf], return_inverse=True)
-    axis = Axis.of(int(cta.max(initial=0)) + 1, every.start, every.end)
-    return leaf[np.lexsort((every.start[leaf], axis.at(cta, every.end[leaf])))]
+    axis = Axis.of(every.ctas, every.start, every.end)
+    return leaf[np.lexsort((every.start[leaf], axis.at(every.home[leaf], every.end[leaf])))]
 
 
 def _previous(thread: Ints) -> Ints:
@@ -135,8 +134,7 @@ def _barriers(every: Ranges, rank: Ints, names: list[int]) -> tuple[Ints, Ints]:
     mine = mine[np.lexsort((every.start[rank][mine], every.name[rank][mine], every.thread[rank][mine]))]
     on_thread, _ = groups(every.thread[rank][mine], every.name[rank][mine])
     turn = ordinal(on_thread, np.arange(len(mine)))
-    _, cta = np.unique(every.cta[rank][mine], return_inverse=True)
-    meeting, meetings = groups(cta, every.name[rank][mine], turn)
+    meeting, meetings = groups(every.home[rank][mine], every.name[rank][mine], turn)
     order = np.lexsort((every.start[rank][mine], meeting))
     last = np.zeros(meetings, np.int64)
     last[meeting[order]] = mine[order]  # the last writer of each is the last to arrive

@@ -23,7 +23,7 @@ from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import chart, colors, label, thinned
 from tltrace_nb.analysis.launch import caveats, gpu_of
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, codes, numbered, ranges_of, renamed
-from tltrace_nb.analysis.spans import Axis, Ints, ordinal, union
+from tltrace_nb.analysis.spans import Axis, Ints, groups, ordinal, union
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.core.cells import masked
 
@@ -102,7 +102,7 @@ def _pairs(
     for wanted in ("producer", "consumer"):
         mine = ~found.encloses & (role == roles.index(wanted) if wanted in roles else False)
         counts = np.bincount(found.name[mine], minlength=found.names)
-        ctas = len(np.unique(found.cta[mine])) if mine.any() else 1
+        ctas = groups(found.home[mine])[1]
         candidates.append(np.flatnonzero(counts > ctas))
     if [len(each) for each in candidates] == [1, 1]:
         src, dst = (int(each[0]) for each in candidates)

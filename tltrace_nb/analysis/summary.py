@@ -5,6 +5,7 @@ In: a trace. Out: a :class:`~tltrace_nb.analysis.table.Table` with ``columns.SUM
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,15 @@ import numpy as np
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, most
 from tltrace_nb.analysis.launch import caveats
+from tltrace_nb.analysis.parts import Part, each, parts
 from tltrace_nb.analysis.ranges import Ranges, ranges_of
 from tltrace_nb.analysis.spans import Array, Axis, Spans, groups, union
 from tltrace_nb.analysis.table import Table, table
-from tltrace_nb.core.summary import by_name
+from tltrace_nb.core.summary import Tally, counted, tally
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import plotly.graph_objects as go
 
     from tltrace_nb.core.trace import Trace
@@ -25,38 +29,58 @@ if TYPE_CHECKING:
 
 def summary(trace: Trace) -> Table:
     """Per name count, durations, share of the CTAs' time, overlap and payloads; see ``columns.SUMMARY``."""
-    events = trace.events
-    names = by_name(events)
-    found = ranges_of(events)
-    code = events["name"].cat.categories.get_indexer(names.index)
-    share, overlap = _shares(found, int(trace.ctas["duration"].sum()))
-    names = names.assign(share=share[code], overlap=overlap[code]).reset_index()
-    types: Any = {column: type_ for column, type_ in columns.SUMMARY.items() if type_ in ("Int64", "Float64")}
-    return table("summary", columns.SUMMARY, names.astype(types), _notes(trace, found))
+    return summed(trace, each(facts, parts(trace)))
 
 
-def _notes(trace: Trace, found: Ranges) -> list[str]:
-    notes = caveats(trace)
-    if len(found) and found.tracks == len(np.unique(found.cta)):
-        notes.append("every CTA recorded on one track: there is nothing that its ranges could overlap with")
-    return notes
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the summary of some CTAs is made of. ``open``, ``own`` and ``beside`` are cycles by the code of a name.
+
+    ``open``: of a CTA in which such a range was open; ``own``: the same by track; ``beside``: those in which another
+    track was at work, too.
+    """
+
+    tally: Tally
+    open: Array
+    own: Array
+    beside: Array
+    ctas: int
+    tracks: int
 
 
-def _shares(found: Ranges, time: int) -> tuple[Array, Array]:
-    """Per code of a name, its share of ``time`` and the part of it beside other tracks; NaN for one without ranges."""
-    names = found.names
-    open_: Array = np.zeros(names)
-    own, beside = open_, open_
-    if len(found):
-        pair, pairs = groups(found.cta, found.name)
-        name_of = np.zeros(pairs, np.int64)
-        name_of[pair] = found.name
-        axis = Axis.of(pairs, found.start, found.end)
-        spans = union(axis.at(pair, found.start), axis.at(pair, found.end))
-        open_ = np.bincount(name_of[axis.key(spans.start)], spans.length, names)
-        own, beside = _beside(found)
+def facts(part: Part) -> Facts:
+    """The facts of one part."""
+    found = ranges_of(part.events)
+    return Facts(tally(part.events), _open(found), *_beside(found), found.ctas, found.tracks)
+
+
+def summed(trace: Trace, parts: Sequence[Facts]) -> Table:
+    """The summary of ``trace``, whose CTAs are those of all the parts."""
+    names = counted([each.tally for each in parts])
+    code = parts[0].tally.names.index.categories.get_indexer(names.index)
+    time = int(trace.ctas["duration"].sum())
+    open_, own, beside = (sum(getattr(each, of) for each in parts)[code] for of in ("open", "own", "beside"))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(own > 0, open_ / time, np.nan), np.where(own > 0, beside / own, np.nan)
+        share, overlap = np.where(own > 0, open_ / time, np.nan), np.where(own > 0, beside / own, np.nan)
+    names = names.assign(share=share, overlap=overlap).reset_index()
+    types: Any = {column: type_ for column, type_ in columns.SUMMARY.items() if type_ in ("Int64", "Float64")}
+    notes = caveats(trace)
+    ctas, tracks = (sum(getattr(each, of) for each in parts) for of in ("ctas", "tracks"))
+    if ctas and tracks == ctas:
+        notes.append("every CTA recorded on one track: there is nothing that its ranges could overlap with")
+    return table("summary", columns.SUMMARY, names.astype(types), notes)
+
+
+def _open(found: Ranges) -> Array:
+    """Per code of a name the cycles of the CTAs in which such a range was open."""
+    if not len(found):
+        return np.zeros(found.names)
+    pair, pairs = groups(found.home, found.name)
+    name_of = np.zeros(pairs, np.int64)
+    name_of[pair] = found.name
+    axis = Axis.of(pairs, found.start, found.end)
+    spans = union(axis.at(pair, found.start), axis.at(pair, found.end))
+    return np.bincount(name_of[axis.key(spans.start)], spans.length, found.names)
 
 
 def _beside(found: Ranges) -> tuple[Array, Array]:
@@ -64,10 +88,11 @@ def _beside(found: Ranges) -> tuple[Array, Array]:
 
     Where two or more tracks work, another does. Where one works, it is another unless it is the track itself.
     """
-    ctas, number = np.unique(found.cta, return_inverse=True)
+    if not len(found):
+        return np.zeros(found.names), np.zeros(found.names)
     home = np.zeros(found.tracks, np.int64)
-    home[found.track] = number
-    by_track, by_cta = (Axis.of(keys, found.start, found.end) for keys in (found.tracks, len(ctas)))
+    home[found.track] = found.home
+    by_track, by_cta = (Axis.of(keys, found.start, found.end) for keys in (found.tracks, found.ctas))
     leaf = ~found.encloses
     work = union(*(by_track.at(found.track[leaf], each[leaf]) for each in (found.start, found.end)))
     track = by_track.key(work.start)
