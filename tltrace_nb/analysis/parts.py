@@ -1,7 +1,7 @@
 """A trace in parts of whole CTAs, and work on them side by side.
 
-In: a trace. Out: a :class:`Part` per some hundred thousand events. Most analyses look at one CTA at a time: part by part
-they need the memory of a part, which fits the processor's caches, and every core has some to do.
+In: a trace. Out: a :class:`Part` per some hundred thousand events. Most analyses look at one CTA at a time: part by
+part they need the memory of a part, which mostly fits a processor's cache, and every core has some to do.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def parts(trace: Parted, events: int = 0) -> list[Part]:
     bounds = _bounds(np.append(changes, len(whole)), events or PART_EVENTS)
     if len(bounds) == 2:
         return [Part(whole, flows)]
-    part_of = np.searchsorted(bounds, flows["src"].to_numpy(), side="right").astype(np.uint16 if len(bounds) < 1 << 16 else np.int64)
+    part_of = np.searchsorted(bounds, flows["src"].to_numpy(), side="right")
+    part_of = part_of.astype(np.min_scalar_type(len(bounds)))  # 16 bits are sorted in one pass
     order = np.argsort(part_of, kind="stable")
     ends = np.searchsorted(part_of[order], np.arange(len(bounds)), side="right")
     return [

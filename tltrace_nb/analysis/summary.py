@@ -86,7 +86,7 @@ def _open(found: Ranges) -> Array:
 def _beside(found: Ranges) -> tuple[Array, Array]:
     """Per name the cycles of its ranges, track by track, and those in which another track of the CTA was at work.
 
-    Where two or more tracks work, another does. Where one works, it is another unless it is the track itself.
+    That is where any track works, less where the track itself does and no other.
     """
     if not len(found):
         return np.zeros(found.names), np.zeros(found.names)
@@ -105,13 +105,14 @@ def _beside(found: Ranges) -> tuple[Array, Array]:
     working = np.cumsum(step[order])[:-1]
     alone = np.cumsum((step * np.tile(track, 2))[order])[:-1]  # where one works: its number
     stretch = place[1:] > place[:-1]
-    several, single = stretch & (working >= 2), stretch & (working == 1)
-    many = Spans(place[:-1][several], place[1:][several])
-    one, other = Spans(place[:-1][single], place[1:][single]), alone[single]
+    some, single = stretch & (working >= 1), stretch & (working == 1)
+    any_ = Spans(place[:-1][some], place[1:][some])
     # The stretches in which one track works, on that track's own part of an axis.
+    other = alone[single]
     back = other * by_track.stride - home[other] * by_cta.stride
-    sort = np.argsort(one.start + back, kind="stable")
-    lonely = Spans((one.start + back)[sort], (one.end + back)[sort])
+    start, end = place[:-1][single] + back, place[1:][single] + back
+    sort = np.argsort(start, kind="stable")
+    lonely = Spans(start[sort], end[sort])
 
     pair, pairs = groups(found.track, found.name)
     of_pair = np.zeros((2, pairs), np.int64)
@@ -122,11 +123,8 @@ def _beside(found: Ranges) -> tuple[Array, Array]:
     tracks, names = of_pair[:, key]
     to_track = tracks * by_track.stride - key * axis.stride
     to_cta = home[tracks] * by_cta.stride - key * axis.stride
-    beside = (
-        many.within(mine.start + to_cta, mine.end + to_cta)
-        + one.within(mine.start + to_cta, mine.end + to_cta)
-        - lonely.within(mine.start + to_track, mine.end + to_track)
-    )
+    working = any_.within(mine.start + to_cta, mine.end + to_cta)
+    beside = working - lonely.within(mine.start + to_track, mine.end + to_track)
     return np.bincount(names, mine.length, found.names), np.bincount(names, beside, found.names)
 
 
