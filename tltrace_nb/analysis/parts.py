@@ -7,7 +7,7 @@ part they need the memory of a part, which mostly fits a processor's cache, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -61,6 +61,20 @@ def parts(trace: Parted, events: int = 0) -> list[Part]:
     return [
         Part(whole.iloc[first:last], flows.iloc[order[begin:end]])
         for first, last, begin, end in zip(bounds[:-1], bounds[1:], ends[:-1], ends[1:], strict=True)
+    ]
+
+
+def side_by_side(traces: Sequence[Parted]) -> list[list[pd.DataFrame]]:
+    """The events of the same CTAs of several traces, in parts of at most ``PART_EVENTS`` in all, or of one CTA."""
+    ctas = [trace.events["cta"].to_numpy() for trace in traces]
+    most = max(int(cta.max(initial=0)) for cta in ctas) + 1
+    ends = [np.cumsum(np.bincount(cta, minlength=most)) for cta in ctas]
+    whole = sum(ends)
+    at = np.searchsorted(whole, _bounds(np.unique(whole), PART_EVENTS)[1:])
+    bounds = [[0, *end[at].tolist()] for end in ends]
+    return [
+        [trace.events.iloc[mine[i] : mine[i + 1]] for trace, mine in zip(traces, bounds, strict=True)]
+        for i in range(len(at))
     ]
 
 
