@@ -158,8 +158,12 @@ def _rows(events: pd.DataFrame, bound: _Bound, slack: Ints, step: Array) -> dict
 def _ranks(every: Ranges) -> Ints:
     """The ranges that enclose no other, by CTA and then by end: every dependency leads from an earlier to a later."""
     leaf = np.flatnonzero(~every.encloses)
-    axis = Axis.of(every.ctas, every.start, every.end)
-    return leaf[np.lexsort((every.start[leaf], axis.at(every.home[leaf], every.end[leaf])))]
+    place = Axis.of(every.ctas, every.start, every.end).at(every.home[leaf], every.end[leaf])
+    order = np.argsort(place, kind="stable")
+    same = np.diff(place[order]) == 0
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    order[tied] = order[tied][np.lexsort((every.start[leaf][order[tied]], place[order[tied]]))]
+    return leaf[order]
 
 
 def _previous(thread: Ints) -> Ints:
