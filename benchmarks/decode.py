@@ -75,6 +75,17 @@ def trace(grid: tuple[int, int, int] = GRID) -> tuple[npt.NDArray[np.int64], Sit
     return slots, table
 
 
+def later(slots: npt.NDArray[np.int64], cycles: int) -> npt.NDArray[np.int64]:
+    """The same so many cycles later, as the next CTAs of a launch."""
+    moved = slots.copy()
+    head, body = moved[..., :6].view(layout.HEADER)[..., 0], moved.view(layout.RECORD)[..., layout.HEADER_RECORDS :]
+    body["clock"] += cycles
+    for reading in ("entry", "exit"):
+        head[f"{reading}_clock"] += cycles
+        head[f"{reading}_ns"] = head[f"{reading}_clock"] // 64 * 32
+    return moved
+
+
 def overlap(slots: npt.NDArray[np.int64], table: SiteTable) -> None:
     """Make the producer prefetch: each ``copy`` begins before the last but one has ended."""
     body, half = slots.view(layout.RECORD)[:, 0, layout.HEADER_RECORDS :], table.capacity // 2

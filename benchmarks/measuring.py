@@ -45,7 +45,8 @@ def machine() -> str:
     memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
     gigabytes = int(memory.split()[1]) * 1024 / 1e9
     load = "/".join(f"{each:.1f}" for each in os.getloadavg())
-    return f"{os.cpu_count()} cores, {gigabytes:.0f} GB, {platform.machine()}, Python {platform.python_version()}, load {load}"
+    python = f"Python {platform.python_version()}"
+    return f"{os.cpu_count()} cores, {gigabytes:.0f} GB, {platform.machine()}, {python}, load {load}"
 
 
 def _once(function: Callable[[], Any]) -> Cost:
@@ -55,7 +56,7 @@ def _once(function: Callable[[], Any]) -> Cost:
         os.close(read)
         try:
             answer: Any = _cost(function)
-        except BaseException as error:  # noqa: BLE001 (the parent raises it)
+        except BaseException as error:
             answer = f"{type(error).__name__}: {error}"
         with os.fdopen(write, "wb") as file:
             pickle.dump(answer, file)

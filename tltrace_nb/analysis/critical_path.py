@@ -248,10 +248,10 @@ def _slack(parts: Sequence[_Bound]) -> Ints:
         np.minimum.at(slack, src[edges][tied], (slack[dst[edges]] + room[edges])[tied])
     for cta in longest[: many[turns] if turns < len(many) else 0].tolist():
         begin, end = int(last[cta] - sizes[cta] + 1), int(last[cta] - turns + 1)
-        edges = slice(*np.searchsorted(dst, [begin, end]))
-        own = (of[begin:end].tolist() for of in (slack, previous - begin, early))
-        tied = (of[edges].tolist() for of in (src - begin, room, dst - begin))
-        slack[begin:end] = _one_by_one(*own, list(zip(*tied, strict=True)))
+        mine = slice(*np.searchsorted(dst, [begin, end]).tolist())
+        own, before, ahead = (of[begin:end].tolist() for of in (slack, np.maximum(previous - begin, -1), early))
+        ends = (of[mine].tolist() for of in (np.maximum(src - begin, -1), room, dst - begin))
+        slack[begin:end] = _one_by_one(own, before, ahead, list(zip(*ends, strict=True)))
     return slack
 
 

@@ -52,9 +52,7 @@ def match(traces: Sequence[Trace], first_b: int, by: str, cells: bool, notes: li
 
     All ranges count where fewer than half of either side have a partner. ``cells``: whether they are wanted.
     """
-    codings = {
-        column: _joint([trace.events[column].cat.categories for trace in traces]) for column in ("name", "lane")
-    }
+    codings = {column: _joint([trace.events[column].cat.categories for trace in traces]) for column in ("name", "lane")}
     several = side_by_side(traces)
 
     def of_parts(paired: bool, by_unit: bool) -> list[_Counts]:
@@ -128,7 +126,7 @@ def _rows(parts: Sequence[pd.DataFrame], by: str, codings: dict[str, _Coding]) -
     first[row[::-1]] = np.arange(len(row))[::-1]
     keys: dict[str, Any] = {column: one[column][first] for column in _KEYS} | {"run": run[first]}
     if by == "payload":
-        keys["value"] = _values(found, first, run[first], np.cumsum(lengths) - lengths)
+        keys["value"] = _values(found, first, run[first], np.cumsum([0, *lengths]))
     times = len(runs) if alike else 1
     return _Rows(
         run=run,
@@ -148,9 +146,7 @@ def _ended(events: pd.DataFrame) -> Array | slice:
     return slice(None) if ended.all() else np.flatnonzero(ended)
 
 
-def _identity(
-    events: pd.DataFrame, at: Array | slice, run: int, codings: dict[str, _Coding]
-) -> dict[str, Array]:
+def _identity(events: pd.DataFrame, at: Array | slice, run: int, codings: dict[str, _Coding]) -> dict[str, Array]:
     """What ranges are matched by."""
     payload = np.where(events["payload"].isna(), 0, events["payload_raw"].to_numpy().astype(np.int64) + 1)
     return {

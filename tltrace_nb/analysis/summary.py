@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, most
 from tltrace_nb.analysis.launch import caveats
-from tltrace_nb.analysis.parts import Part, each, parts
+from tltrace_nb.analysis.parts import Parted, each, parts
 from tltrace_nb.analysis.ranges import Ranges, ranges_of
 from tltrace_nb.analysis.spans import Array, Axis, Spans, groups, union
 from tltrace_nb.analysis.table import Table, table
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 def summary(trace: Trace) -> Table:
     """Per name count, durations, share of the CTAs' time, overlap and payloads; see ``columns.SUMMARY``."""
-    return summed(trace, each(facts, parts(trace)))
+    return summed(each(facts, parts(trace)), int(trace.ctas["duration"].sum()), caveats(trace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +47,28 @@ class Facts:
     beside: Array
     ctas: int
     tracks: int
+    truncated: int
 
 
-def facts(part: Part) -> Facts:
+def facts(part: Parted) -> Facts:
     """The facts of one part."""
     found = ranges_of(part.events)
-    return Facts(tally(part.events), _open(found), *_beside(found), found.ctas, found.tracks)
+    cut = int(part.events["truncated"].sum())
+    return Facts(tally(part.events), _open(found), *_beside(found), found.ctas, found.tracks, cut)
 
 
-def summed(trace: Trace, parts: Sequence[Facts]) -> Table:
-    """The summary of ``trace``, whose CTAs are those of all the parts."""
+def summed(parts: Sequence[Facts], time: int, notes: list[str]) -> Table:
+    """The summary of a trace of these parts, whose CTAs took ``time`` cycles in all."""
     names = counted([each.tally for each in parts])
-    code = parts[0].tally.names.index.categories.get_indexer(names.index)
-    time = int(trace.ctas["duration"].sum())
+    code = pd.CategoricalIndex(parts[0].tally.names.index).categories.get_indexer(names.index)
     open_, own, beside = (sum(getattr(each, of) for each in parts)[code] for of in ("open", "own", "beside"))
     with np.errstate(divide="ignore", invalid="ignore"):
         share, overlap = np.where(own > 0, open_ / time, np.nan), np.where(own > 0, beside / own, np.nan)
     names = names.assign(share=share, overlap=overlap).reset_index()
     types: Any = {column: type_ for column, type_ in columns.SUMMARY.items() if type_ in ("Int64", "Float64")}
-    notes = caveats(trace)
     ctas, tracks = (sum(getattr(each, of) for each in parts) for of in ("ctas", "tracks"))
     if ctas and tracks == ctas:
-        notes.append("every CTA recorded on one track: there is nothing that its ranges could overlap with")
+        notes = [*notes, "every CTA recorded on one track: there is nothing that its ranges could overlap with"]
     return table("summary", columns.SUMMARY, names.astype(types), notes)
 
 

@@ -70,7 +70,7 @@ def rows(events: pd.DataFrame, chosen: range | None = None) -> Iterator[Slice | 
     ctas = slice(np.searchsorted(cta, cta[ends[0]]), np.searchsorted(cta, cta[ends[1]], side="right"))
     zero = events.iloc[ctas].groupby("cta", sort=False)["start"].min()
     for first in range(0, len(chosen), ROWS_AT_ONCE):
-        yield from _rows(events.iloc[chosen[first : first + ROWS_AT_ONCE]], zero)
+        yield from _rows(events.iloc[np.asarray(chosen[first : first + ROWS_AT_ONCE])], zero)
 
 
 def _rows(events: pd.DataFrame, zero: pd.Series[int]) -> Iterator[Slice | Instant]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tltrace_nb.analysis.table import Table
     from tltrace_nb.core.decode import Frames
+    from tltrace_nb.core.large import LargeTrace
     from tltrace_nb.core.options import Ctas
     from tltrace_nb.export.parquet import Frame
     from tltrace_nb.simulator.machine import Gpu
@@ -516,10 +517,19 @@ class Trace:
         return summary.html(self)
 
 
-def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT) -> Trace:
+@overload
+def load(path: str | os.PathLike[str], limit: int = ..., *, lazily: Literal[False] = ...) -> Trace: ...
+@overload
+def load(path: str | os.PathLike[str], limit: int = ..., *, lazily: Literal[True]) -> LargeTrace: ...
+def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT, *, lazily: bool = False) -> Trace | LargeTrace:
     """Open a ``.tltrace`` file.
 
-    ``limit`` bounds the bytes of the slots read into memory. Raises ``TraceFileError`` (a
-    ``ValueError``), which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
+    ``limit`` bounds the bytes of the slots read into memory. ``lazily``: read only what is asked for, of a trace too
+    large for memory; see ``tltrace_nb.core.large.LargeTrace``. Raises ``TraceFileError`` (a ``ValueError``), which
+    names the file, what is wrong and what to do, and ``OSError`` where there is no file.
     """
+    if lazily:
+        from tltrace_nb.core.large import LargeTrace
+
+        return LargeTrace(path)
     return Trace(*read_trace(path, limit))
