@@ -73,6 +73,7 @@ def _steps(
     events = piece.part.events
     code, source = events["name"].cat.codes.tolist(), events["source"].cat.codes.tolist()
     start, duration, truncated = (events[column].tolist() for column in ("start", "duration", "truncated"))
+    letters = {int(phase): letter for phase, letter in _LETTERS.items()}
     values = payloads(events, trace.sites)
     flows = _flows(piece, plan)
     for track, phase, row, time in plan.steps(piece):
@@ -93,7 +94,7 @@ def _steps(
         if truncated[row]:
             told += ',"truncated":true'
         scope = ',"s":"t"' if phase == Phase.INSTANT else ""
-        yield f'{{"ph":"{_LETTERS[Phase(phase)]}"{scope},"name":{names[code[row]]},{at},"args":{{{told}}}}}'
+        yield f'{{"ph":"{letters[phase]}"{scope},"name":{names[code[row]]},{at},"args":{{{told}}}}}'
         yield from (f"{{{flow},{at}}}" for flow in flows.get((row, phase), ()))
 
 
@@ -105,7 +106,9 @@ def _json(value: Any) -> str:
     """A payload as JSON; what is no JSON number as a string."""
     if isinstance(value, float) and not math.isfinite(value):
         return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
-    return json.dumps(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value)  # as json.dumps writes numbers, a fifth of the time
 
 
 def _flows(piece: Piece, plan: Timeline) -> dict[tuple[int, int], list[str]]:

@@ -11,6 +11,7 @@ release v59.1. Readers that are too old for the order of siblings (``_RANK``, ``
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,15 +174,16 @@ def _events(trace: Trace, plan: Timeline, piece: Piece, ids: list[int]) -> Itera
     of_payload, of_end, of_start, of_duration, _ = keys.values()
     yes = _annotation(keys["truncated"], True)
     is_begin, is_end = int(Phase.BEGIN), int(Phase.END)
+    number = lru_cache(maxsize=1 << 16)(_annotation)  # the same integers come again in every CTA
     for track, phase, row, time in plan.steps(piece):
         body = types[phase] + on_track[track]
         if phase != is_end:
             begin, end = values[row]
-            body += names[name[row]] + sources[source[row]] + _annotation(of_start, start[row])
+            body += names[name[row]] + sources[source[row]] + number(of_start, start[row])
             if begin is not None:
-                body += _annotation(of_payload, begin)
+                body += (number if type(begin) is int else _annotation)(of_payload, begin)
             if phase == is_begin:
-                body += _annotation(of_duration, duration[row])
+                body += number(of_duration, duration[row])
                 if end is not None and not same(begin, end):
                     body += _annotation(of_end, end)
             if truncated[row]:
