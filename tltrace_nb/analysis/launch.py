@@ -16,6 +16,9 @@ from tltrace_nb.data import headline as summary
 from tltrace_nb.data.chosen import CtaRuns
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from tltrace_nb.core.large import LargeTrace
     from tltrace_nb.core.trace import Trace, TraceMeta
 
 _TAKEN = (("how many registers", "registers="), ("how much shared memory", "shared="))
@@ -90,13 +93,18 @@ def launches(
 
 def caveats(trace: Trace) -> list[str]:
     """What the trace itself lacks, in words: records lost, ranges cut off, CTAs not traced."""
-    notes = list(summary.losses(trace.losses))
-    if cut := int(trace.events["truncated"].sum()):
+    return lacks(trace, trace.losses, int(trace.events["truncated"].sum()), len(trace.slots))
+
+
+def lacks(trace: Trace | LargeTrace, losses: pd.DataFrame, cut: int, ctas: int) -> list[str]:
+    """The caveats of a trace that has these ``losses``, so many ranges that never ended, and slots of so many CTAs."""
+    notes = list(summary.losses(losses))
+    if cut:
         notes.append(f"{summary.count(cut, 'range')} never ended: left out, where an end is needed")
     if not trace.whole:
         how = " (ctas=)" if isinstance(trace.table.ctas, CtaRuns) else ""
         notes.append(
-            f"only {summary.count(len(trace.slots), 'CTA')} of the launch recorded{how}: what the others did, "
+            f"only {summary.count(ctas, 'CTA')} of the launch recorded{how}: what the others did, "
             "and with whom they shared an SM, is not known"
         )
     return notes

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tltrace_nb.analysis.table import Table
     from tltrace_nb.base.gpus import Gpu
     from tltrace_nb.core.compile.options import Ctas
+    from tltrace_nb.core.large import LargeTrace
     from tltrace_nb.data.decode import Frames
     from tltrace_nb.export.parquet import Frame
     from tltrace_nb.render.lanes import Time
@@ -42,6 +43,9 @@ PAGE_EVENTS = 500_000
 LIMIT = 2000
 """Default of the most events that a figure draws one by one: about 5 s to the first paint."""
 
+
+KEPT_ROWS = 100_000
+"""Events up to which iterating a trace makes the list of all: some 300 bytes each."""
 
 VIEWS = "_timelines"
 """Attribute in which its views keep what they share; a copy of a trace has views of its own."""
@@ -169,14 +173,24 @@ class Trace:
         return list(rows(self.events))
 
     def __iter__(self) -> Iterator[Slice | Instant]:
-        return iter(self.rows)
+        return iter(self.rows) if self._few else rows(self.events)
+
+    @property
+    def _few(self) -> bool:
+        """Whether its rows are made once and kept; of more than that each is made when it is asked for."""
+        return len(self) <= KEPT_ROWS or "rows" in vars(self)
 
     @overload
     def __getitem__(self, index: int) -> Slice | Instant: ...
     @overload
     def __getitem__(self, index: slice) -> list[Slice | Instant]: ...
     def __getitem__(self, index: int | slice) -> Slice | Instant | list[Slice | Instant]:
-        return self.rows[index]
+        if self._few:
+            return self.rows[index]
+        if isinstance(index, slice):
+            return list(rows(self.events, range(len(self))[index]))
+        at = range(len(self))[index]
+        return next(rows(self.events, range(at, at + 1)))
 
     def __len__(self) -> int:
         return len(self._frames.origin)
@@ -503,10 +517,19 @@ class Trace:
         return summary.html(self)
 
 
-def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT) -> Trace:
+@overload
+def load(path: str | os.PathLike[str], limit: int = ..., *, lazily: Literal[False] = ...) -> Trace: ...
+@overload
+def load(path: str | os.PathLike[str], limit: int = ..., *, lazily: Literal[True]) -> LargeTrace: ...
+def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT, *, lazily: bool = False) -> Trace | LargeTrace:
     """Open a ``.tltrace`` file.
 
-    ``limit`` bounds the bytes of the slots read into memory. Raises ``TraceFileError`` (a
-    ``ValueError``), which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
+    ``limit`` bounds the bytes of the slots read into memory. ``lazily``: read only what is asked for, of a trace too
+    large for memory; see ``tltrace_nb.core.large.LargeTrace``. Raises ``TraceFileError`` (a ``ValueError``), which
+    names the file, what is wrong and what to do, and ``OSError`` where there is no file.
     """
+    if lazily:
+        from tltrace_nb.core.large import LargeTrace
+
+        return LargeTrace(path)
     return Trace(*read_trace(path, limit))

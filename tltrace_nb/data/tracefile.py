@@ -107,26 +107,43 @@ def read_trace(
 
     Raises ``TraceFileError`` for anything but a sound file, and ``OSError`` where the path cannot be opened.
     """
-    with Path(path).open("rb") as file, _naming(path), zipfile.ZipFile(file) as archive:
-        names = sorted(member.filename for member in archive.infolist())
-        if names != sorted((META, SLOTS)):
-            raise TraceFileError(f"it holds {names[:5]}, not {META} and {SLOTS}; was it saved by Trace.save?")
-        if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in archive.infolist()):
-            raise TraceFileError("it is packed in a way that Trace.save does not use; save the trace again")
-        size = archive.getinfo(META).file_size
-        if size > META_LIMIT:
-            raise TraceFileError(f"{META} is {size:,} bytes, more than {META_LIMIT:,}; it is no trace, do not trust it")
-        table, meta, shape = _describe(archive.read(META))
-        promised = int(np.prod([int(extent) for extent in shape], dtype=object)) * np.dtype(np.int64).itemsize
-        size = archive.getinfo(SLOTS).file_size
-        if not promised < size <= promised + NPY_HEADER_LIMIT:
-            raise TraceFileError(f"{SLOTS} is {size:,} bytes where its table means {promised:,}; save the trace again")
+    with Path(path).open("rb") as file, naming(path), zipfile.ZipFile(file) as archive:
+        table, meta, shape = described(archive)
+        promised = nbytes(shape)
         if promised > limit:
             raise TraceFileError(
-                f"its slots take {promised:,} bytes, the limit is {limit:,}; if you trust it, pass limit="
+                f"its slots take {promised:,} bytes, the limit is {limit:,}; if you trust it, pass limit=, or "
+                "lazily=True to read it in parts"
             )
         with archive.open(SLOTS) as member:
-            return _slots(member, shape), table, meta
+            check_header(member, shape)
+            return np.frombuffer(member.read(), "<i8").reshape(shape), table, meta
+
+
+def nbytes(shape: tuple[int, int, int]) -> int:
+    """Bytes of slots of this shape."""
+    return math.prod(shape) * np.dtype(np.int64).itemsize
+
+
+def described(archive: zipfile.ZipFile) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
+    """What an opened file says of its slots, before they are read: their table, where they come from, their shape.
+
+    Raises ``TraceFileError`` where that is not sound, or the slots' size is another.
+    """
+    names = sorted(member.filename for member in archive.infolist())
+    if names != sorted((META, SLOTS)):
+        raise TraceFileError(f"it holds {names[:5]}, not {META} and {SLOTS}; was it saved by Trace.save?")
+    if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in archive.infolist()):
+        raise TraceFileError("it is packed in a way that Trace.save does not use; save the trace again")
+    size = archive.getinfo(META).file_size
+    if size > META_LIMIT:
+        raise TraceFileError(f"{META} is {size:,} bytes, more than {META_LIMIT:,}; it is no trace, do not trust it")
+    table, meta, shape = _describe(archive.read(META))
+    promised = nbytes(shape)
+    size = archive.getinfo(SLOTS).file_size
+    if not promised < size <= promised + NPY_HEADER_LIMIT:
+        raise TraceFileError(f"{SLOTS} is {size:,} bytes where its table means {promised:,}; save the trace again")
+    return table, meta, shape
 
 
 _UNSOUND = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
@@ -134,7 +151,7 @@ _UNSOUND = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, Not
 
 
 @contextlib.contextmanager
-def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what goes wrong inside into a ``TraceFileError`` that begins with the path."""
     name = os.fspath(path)
     try:
@@ -259,8 +276,8 @@ def _ratio(raw: Any) -> float:
     return float(raw)
 
 
-def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:
-    """Read ``slots.npy`` of the shape and type expected; the result is read-only."""
+def check_header(member: IO[bytes], shape: tuple[int, int, int]) -> None:
+    """Read the header of ``slots.npy``. Raises ``TraceFileError`` for another shape or type than what is expected."""
     if np.lib.format.read_magic(member) != (1, 0):
         raise TraceFileError(f"{SLOTS} is not in NumPy's format 1.0; save the trace again")
     found, fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=NPY_HEADER_LIMIT)
@@ -268,4 +285,3 @@ def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int
         raise TraceFileError(
             f"{SLOTS} is {dtype}{list(found)}, expected int64{list(shape)} in C order; save the trace again"
         )
-    return np.frombuffer(member.read(), "<i8").reshape(shape)
