@@ -233,7 +233,7 @@ def _format(out: Path, wanted: str | None) -> Format:
 
 
 def _load(path: Path) -> Trace:
-    from tltrace_nb.core.trace import load
+    from tltrace_nb.core.loading import load
 
     return load(path)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import no_type_check
 
 from tltrace_nb.core.api import trace
-from tltrace_nb.core.trace import Trace, TraceFileError, load
+from tltrace_nb.core.loading import load
+from tltrace_nb.core.trace import Trace, TraceFileError
 from tltrace_nb.datasets import FOLDER
 
 ROWS = 12

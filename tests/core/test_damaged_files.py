@@ -12,7 +12,8 @@ from mutations import KINDS, mutated
 
 from tltrace_nb.analysis.summary import summary
 from tltrace_nb.cli import main
-from tltrace_nb.core.trace import Trace, TraceFileError, load
+from tltrace_nb.core.loading import load
+from tltrace_nb.core.trace import Trace, TraceFileError
 from tltrace_nb.data import file_cost as filecost
 from tltrace_nb.widget.figure import figure
 from tltrace_nb.widget.wire import encode

@@ -19,7 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from synthetic import Rec, build, instant, span, table
 
-from tltrace_nb.core.trace import Trace, TraceFileError, TraceMeta, load
+from tltrace_nb.core.loading import load
+from tltrace_nb.core.trace import Trace, TraceFileError, TraceMeta
 from tltrace_nb.data.sites import Writer
 
 OF = table(*span(0, "load"), *span(2, "<b>mma</b>"), flows=(("load", "<b>mma</b>"),), grid=(2, 1, 1))

@@ -26,8 +26,8 @@ import pandas as pd
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import DOWN, GREY, MOST_BARS, RED, bars, chart, most
 from tltrace_nb.analysis.launch import caveats
-from tltrace_nb.analysis.matching import BY, Matched, Rows, gather, match
-from tltrace_nb.analysis.spans import Array, Ints, groups
+from tltrace_nb.analysis.matching import BY, Matched, match
+from tltrace_nb.analysis.spans import Array, Ints
 from tltrace_nb.analysis.student import moderated, two_sided
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.base.checks import checked, file, number, one_of, wrong
@@ -83,9 +83,9 @@ def compare(a: Runs, b: Runs, *, by: By = "name", least: float = 0.02) -> Table:
     """
     runs_a, runs_b = _runs("a", a), _runs("b", b)
     notes = _notes(runs_a, runs_b)
-    rows = gather([*runs_a, *runs_b], by)
-    matched = match(rows, len(runs_a), notes)
-    found = _differences(rows, matched, len(runs_a), len(runs_b), notes)
+    repeated = len(runs_a) > 1 and len(runs_b) > 1
+    matched = match([*runs_a, *runs_b], len(runs_a), by, not repeated, notes)
+    found = _differences(matched, len(runs_a), len(runs_b), notes)
     found["p"] = np.minimum(found["p"] * max(len(found), 1), 1)
     found["changed"] = (found["p"] < CHANCE) & ((found["ratio"] - 1).abs() >= least)
     order = np.lexsort((-(found["ratio"] - 1).abs().fillna(0), ~found["changed"]))
@@ -95,13 +95,10 @@ def compare(a: Runs, b: Runs, *, by: By = "name", least: float = 0.02) -> Table:
     return result
 
 
-def _differences(rows: Rows, matched: Matched, runs_a: int, runs_b: int, notes: list[str]) -> pd.DataFrame:
+def _differences(matched: Matched, runs_a: int, runs_b: int, notes: list[str]) -> pd.DataFrame:
     """One line per row: counts, means, ratio, its standard error, and the chance of it in this row alone."""
-    count, runs = len(rows.keys), runs_a + runs_b
-    chosen = matched.counts
-    row, run, duration = rows.row[chosen], rows.run[chosen], rows.duration[chosen]
-    number = np.bincount(row * runs + run, minlength=count * runs).reshape(count, runs)
-    total = np.bincount(row * runs + run, duration, count * runs).reshape(count, runs)
+    count, runs = len(matched.keys), runs_a + runs_b
+    number, total = matched.number, matched.total
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total / number
         mean_a, mean_b = mean[:, :runs_a].mean(axis=1), mean[:, runs_a:].mean(axis=1)
@@ -117,14 +114,12 @@ def _differences(rows: Rows, matched: Matched, runs_a: int, runs_b: int, notes: 
                 "of one side there is one run: the noise is taken from the spread over CTAs, and what differs from "
                 "run to run (clocks, memory, neighbours) is not in it: pass lists of repeated runs"
             )
-            error, freedom = _over_ctas(rows, matched, runs_a)
+            error, freedom = _over_ctas(matched)
         t = np.where(mean_b == mean_a, 0, np.abs(mean_b - mean_a) / error)
-    unit_row = np.zeros(rows.units, np.int64)
-    unit_row[rows.unit] = rows.row
-    lines = rows.keys.assign(
+    lines = matched.keys.assign(
         matched=number.min(axis=1, initial=np.iinfo(np.int64).max) if runs else 0,
-        only_a=np.bincount(unit_row[matched.in_a & ~matched.in_b], minlength=count),
-        only_b=np.bincount(unit_row[matched.in_b & ~matched.in_a], minlength=count),
+        only_a=matched.only_a,
+        only_b=matched.only_b,
         mean_a=mean_a,
         mean_b=mean_b,
         difference=mean_b - mean_a,
@@ -137,25 +132,9 @@ def _differences(rows: Rows, matched: Matched, runs_a: int, runs_b: int, notes: 
     return lines
 
 
-def _over_ctas(rows: Rows, matched: Matched, first_b: int) -> tuple[Array, Ints]:
+def _over_ctas(matched: Matched) -> tuple[Array, Ints]:
     """Standard error and degrees of freedom from the spread over CTAs; over single ranges where there is one CTA."""
-    count = len(rows.keys)
-    chosen = matched.counts
-    many = len(np.unique(rows.cta[chosen])) > 1
-    block = rows.cta[chosen] if many else rows.unit[chosen]
-    side = (rows.run[chosen] >= first_b).astype(np.int64)
-    cell, cells_ = groups(rows.row[chosen], block, *(() if matched.paired else (side,)))
-    row_of, side_of = np.zeros(cells_, np.int64), np.zeros(cells_, np.int64)
-    row_of[cell], side_of[cell] = rows.row[chosen], side
-    duration = rows.duration[chosen]
-    if matched.paired:  # per block, the mean of b less that of a
-        value = np.zeros(cells_)
-        for which, sign in ((0, -1), (1, 1)):
-            mine = side == which
-            value += sign * np.bincount(cell[mine], duration[mine], cells_) / np.bincount(cell[mine], minlength=cells_)
-        side_of[:] = 0
-    else:
-        value = np.bincount(cell, duration, cells_) / np.bincount(cell, minlength=cells_)
+    count, row_of, side_of, value = len(matched.keys), matched.cell_row, matched.cell_side, matched.cell_value
     variance, freedom = np.zeros(count), np.zeros(count, np.int64)
     for which in (0,) if matched.paired else (0, 1):
         mine = row_of[side_of == which]

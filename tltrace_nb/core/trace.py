@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from tltrace_nb.base.checks import checked, file, optional, whole
+from tltrace_nb.base.checks import checked
 from tltrace_nb.data.trace_data import TraceData, a_trace
-from tltrace_nb.data.tracefile import TraceFileError, TraceMeta, read_trace
+from tltrace_nb.data.tracefile import TraceFileError, TraceMeta
 from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tltrace_nb.widget.pair import Pair
     from tltrace_nb.widget.timeline import Timeline
 
-__all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
+__all__ = ["Trace", "TraceFileError", "TraceMeta"]
 
 
 class Trace(TraceData):
@@ -381,14 +381,3 @@ class CorrectedTrace(Trace):
         raise ValueError(
             f"{path}: a corrected trace is computed, save the one that it was made of and correct that again"
         )
-
-
-@checked(path=file, limit=optional(whole(0, "the bytes of memory that the trace may take, or None")))
-def load(path: str | os.PathLike[str], limit: int | None = None) -> Trace:
-    """Open a ``.tltrace`` file.
-
-    ``limit``: bytes of memory that the trace may take, slots and frames; by default 64 MiB, or 128 times the file's
-    size if that is more, which only a damaged or a hostile file exceeds. Raises ``TraceFileError`` (a ``ValueError``),
-    which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
-    """
-    return Trace(*read_trace(path, limit))

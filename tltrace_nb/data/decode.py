@@ -57,9 +57,22 @@ def decode(
     slots raises: what cannot be right is counted in ``losses``.
     """
     slots, blocks = place_blocks(slots, table, grids)
+    return decode_rows(slots, table, blocks, grids, clock_ghz)
+
+
+def decode_rows(
+    slots: npt.NDArray[np.int64],
+    table: SiteTable,
+    blocks: Blocks,
+    grids: Grids | None = None,
+    clock_ghz: float | None = None,
+    clocks: Clocks | None = None,
+) -> Frames:
+    """Decode rows of slots: ``blocks`` says where they ran, and ``clocks`` by which clock, where that is known."""
     writers = read_writers(slots, table)
     records = read_records(slots, table, blocks, writers)
-    clocks = _clocks(blocks, writers, records, clock_ghz)
+    if clocks is None:
+        clocks = clocks_of(blocks, writers, records.stay, clock_ghz)
     # The records are the largest thing here. They are given away, so that each array goes as soon as it is used.
     recorded, corrupt, stay = records.recorded, records.corrupt, records.stay
     counts = np.bincount(records.site, minlength=len(table.sites))
@@ -73,7 +86,7 @@ def decode(
         losses.attrs[LEFT_OUT] = missing
     return Frames(
         events=events.copy(deep=False),
-        ctas=_ctas(table, blocks, writers, stay, clocks),
+        ctas=ctas_of(table, blocks, writers, stay, clocks),
         flows=_flows(events, table),
         sites=_sites(table, counts),
         losses=losses,
@@ -97,7 +110,7 @@ def _sm(writers: Writers, rows: int) -> npt.NDArray[np.int32]:
     return as_int32
 
 
-def _clocks(blocks: Blocks, writers: Writers, records: Records, stated: float | None) -> Clocks:
+def clocks_of(blocks: Blocks, writers: Writers, stay: npt.NDArray[np.int64], stated: float | None) -> Clocks:
     """Hand each writer's readings at entry, and at exit where it left, to the clock."""
     rows, head = len(blocks.cta), writers.head
     valid = (writers.entered, writers.done)
@@ -110,7 +123,7 @@ def _clocks(blocks: Blocks, writers: Writers, records: Records, stated: float | 
         readings[1],
         readings[2].astype(np.bool_),
         entry=writers.entry,
-        duration=_duration(writers, records.stay, rows),
+        duration=_duration(writers, stay, rows),
         sm=_sm(writers, rows),
         launch=blocks.launch,
         stated=stated,
@@ -206,7 +219,7 @@ def _roles(table: SiteTable) -> tuple[list[str], list[int]]:
     return list(numbers), codes
 
 
-def _ctas(
+def ctas_of(
     table: SiteTable, blocks: Blocks, writers: Writers, stay: npt.NDArray[np.int64], clocks: Clocks
 ) -> pd.DataFrame:
     """One row per CTA that ran, by ``cta``."""

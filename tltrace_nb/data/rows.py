@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tltrace_nb.base.checks import a, checked, listed, wrong
 
 if TYPE_CHECKING:
@@ -52,14 +54,31 @@ class FlowEdge:
     dst_name: str
 
 
-def rows(events: pd.DataFrame) -> Iterator[Slice | Instant]:
-    """The rows of an events frame, in its order.
+ROWS_AT_ONCE = 10_000
+"""Rows of the frame that are made Python objects together."""
+
+
+def rows(events: pd.DataFrame, chosen: range | None = None) -> Iterator[Slice | Instant]:
+    """The rows of an events frame, in its order, or those at the positions ``chosen``, in theirs.
 
     ``payload`` is 0 where none was given, signed where its type is. A truncated range is a slice up to its writer's
     exit.
     """
+    chosen = range(len(events)) if chosen is None else chosen
+    if not len(chosen):
+        return
+    cta = events["cta"].to_numpy()
+    ends = sorted((chosen[0], chosen[-1]))
+    ctas = slice(np.searchsorted(cta, cta[ends[0]]), np.searchsorted(cta, cta[ends[1]], side="right"))
+    zero = events.iloc[ctas].groupby("cta", sort=False)["start"].min()
+    for first in range(0, len(chosen), ROWS_AT_ONCE):
+        yield from _rows(events.iloc[np.asarray(chosen[first : first + ROWS_AT_ONCE])], zero)
+
+
+def _rows(events: pd.DataFrame, zero: pd.Series[int]) -> Iterator[Slice | Instant]:
+    """The rows of ``events``; ``zero`` is each CTA's first start."""
     names = list(events["name"].cat.categories)
-    first = events["start"] - events.groupby("cta", sort=False)["start"].transform("min")
+    first = events["start"] - events["cta"].map(zero)
     columns = (
         events["kind"].cat.codes,
         events["cta"],

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tltrace_nb.data.decode import Frames
 
+KEPT_ROWS = 100_000
+"""Events up to which iterating a trace makes the list of all: some 300 bytes each."""
 VIEWS = "_timelines"
 """Attribute in which its views keep what they share; a copy of a trace has views of its own."""
 
@@ -151,14 +153,24 @@ class TraceData:
         return list(rows(self.events))
 
     def __iter__(self) -> Iterator[Slice | Instant]:
-        return iter(self.rows)
+        return iter(self.rows) if self._few else rows(self.events)
+
+    @property
+    def _few(self) -> bool:
+        """Whether its rows are made once and kept; of more than that each is made when it is asked for."""
+        return len(self) <= KEPT_ROWS or "rows" in vars(self)
 
     @overload
     def __getitem__(self, index: int) -> Slice | Instant: ...
     @overload
     def __getitem__(self, index: slice) -> list[Slice | Instant]: ...
     def __getitem__(self, index: int | slice) -> Slice | Instant | list[Slice | Instant]:
-        return self.rows[index]
+        if self._few:
+            return self.rows[index]
+        if isinstance(index, slice):
+            return list(rows(self.events, range(len(self))[index]))
+        at = range(len(self))[index]
+        return next(rows(self.events, range(at, at + 1)))
 
     def __len__(self) -> int:
         return len(self._frames.origin)

@@ -120,25 +120,40 @@ def read_trace(
 
     Raises ``TraceFileError`` for anything but a sound file, and ``OSError`` where the path cannot be opened.
     """
-    with Path(path).open("rb") as file, _naming(path), zipfile.ZipFile(file) as archive:
+    with Path(path).open("rb") as file, naming(path), zipfile.ZipFile(file) as archive:
         size = os.fstat(file.fileno()).st_size
-        names = sorted(member.filename for member in archive.infolist())
-        if names != sorted((META, SLOTS)):
-            raise TraceFileError(f"it holds {short(names)}, not {META} and {SLOTS}; was it saved by Trace.save?")
-        if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in archive.infolist()):
-            raise TraceFileError("it is packed in a way that Trace.save does not use; save the trace again")
-        text, most_text = archive.getinfo(META).file_size, min(META_LIMIT, max(META_SMALL, META_FACTOR * size))
-        if text > most_text:
-            raise TraceFileError(f"{META} is {text:,} bytes, more than {most_text:,}; it is no trace, do not trust it")
-        table, meta, shape = _describe(archive.read(META))
-        promised, found = math.prod(shape) * np.dtype(np.int64).itemsize, archive.getinfo(SLOTS).file_size
-        if not promised < found <= promised + NPY_HEADER_LIMIT:
-            raise TraceFileError(f"{SLOTS} is {found:,} bytes where its table means {promised:,}; save the trace again")
+        table, meta, shape = described(archive, size)
         cost = Cost.of(table, shape, most(size) if limit is None else limit)
         with archive.open(SLOTS) as member:
-            slots = _slots(member, shape, cost)
+            check_header(member, shape)
+            slots = cost.read(member).reshape(shape)
         place_blocks(slots, table, meta.grids)  # raises where its rows are not CTAs of the launches
         return slots, table, meta
+
+
+def nbytes(shape: tuple[int, int, int]) -> int:
+    """Bytes of slots of this shape."""
+    return math.prod(shape) * np.dtype(np.int64).itemsize
+
+
+def described(archive: zipfile.ZipFile, size: int) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
+    """What an opened file of ``size`` bytes says of its slots, before they are read: table, origin, shape.
+
+    Raises ``TraceFileError`` where that is not sound, or the slots' size is another.
+    """
+    names = sorted(member.filename for member in archive.infolist())
+    if names != sorted((META, SLOTS)):
+        raise TraceFileError(f"it holds {short(names)}, not {META} and {SLOTS}; was it saved by Trace.save?")
+    if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in archive.infolist()):
+        raise TraceFileError("it is packed in a way that Trace.save does not use; save the trace again")
+    text, most_text = archive.getinfo(META).file_size, min(META_LIMIT, max(META_SMALL, META_FACTOR * size))
+    if text > most_text:
+        raise TraceFileError(f"{META} is {text:,} bytes, more than {most_text:,}; it is no trace, do not trust it")
+    table, meta, shape = _describe(archive.read(META))
+    promised, found = nbytes(shape), archive.getinfo(SLOTS).file_size
+    if not promised < found <= promised + NPY_HEADER_LIMIT:
+        raise TraceFileError(f"{SLOTS} is {found:,} bytes where its table means {promised:,}; save the trace again")
+    return table, meta, shape
 
 
 _UNSOUND = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
@@ -150,7 +165,7 @@ _SAID = 400
 
 
 @contextlib.contextmanager
-def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what goes wrong inside into a ``TraceFileError`` that begins with the path."""
     name = os.fspath(path)
 
@@ -292,8 +307,8 @@ def _ratio(raw: Any) -> float:
     return float(raw)
 
 
-def _slots(member: IO[bytes], shape: tuple[int, int, int], cost: Cost) -> npt.NDArray[np.int64]:
-    """Read ``slots.npy`` of the shape and type expected; the result is read-only."""
+def check_header(member: IO[bytes], shape: tuple[int, int, int]) -> None:
+    """Read the header of ``slots.npy``. Raises ``TraceFileError`` for another shape or type than what is expected."""
     if np.lib.format.read_magic(member) != (1, 0):
         raise TraceFileError(f"{SLOTS} is not in NumPy's format 1.0; save the trace again")
     try:
@@ -306,4 +321,3 @@ def _slots(member: IO[bytes], shape: tuple[int, int, int], cost: Cost) -> npt.ND
         raise TraceFileError(
             f"{SLOTS} is {dtype}{list(found)}, expected int64{list(shape)} in C order; save the trace again"
         )
-    return cost.read(member).reshape(shape)

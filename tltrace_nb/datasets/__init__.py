@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from tltrace_nb.base.checks import wrong
+from tltrace_nb.core.loading import load as _load
 from tltrace_nb.core.trace import Trace, TraceFileError
-from tltrace_nb.core.trace import load as _load
 
 __all__ = ["load", "names"]
 
