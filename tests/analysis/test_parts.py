@@ -15,9 +15,8 @@ from recordings import RECORDED
 from benchmarks import decode
 from tltrace_nb import compare, load
 from tltrace_nb.analysis import critical_path, parts
-from tltrace_nb.core import trace
 from tltrace_nb.core.trace import Trace, TraceMeta
-from tltrace_nb.data import rows
+from tltrace_nb.data import rows, trace_data
 from tltrace_nb.data import slots as layout
 from tltrace_nb.export import steps
 
@@ -104,7 +103,7 @@ def test_a_file_written_piece_by_piece_is_the_one_written_at_once(
 
 def test_rows_made_when_they_are_asked_for_are_those_of_the_list(whole: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = list(rows.rows(whole.events))
-    monkeypatch.setattr(trace, "KEPT_ROWS", 0)
+    monkeypatch.setattr(trace_data, "KEPT_ROWS", 0)
     monkeypatch.setattr(rows, "ROWS_AT_ONCE", 7)
     assert list(whole) == expected
     assert whole[-1] == expected[-1]

@@ -20,6 +20,7 @@ import pytest
 import tilelang.language as T
 import torch
 from fake_trace import pipeline as frames_of
+from recordings import RECORDED
 from synthetic import Rec, build, span, table
 
 import tltrace_nb
@@ -30,6 +31,7 @@ from tltrace_nb.core.api import TraceSwitch
 from tltrace_nb.core.compile import markers
 from tltrace_nb.core.compile.auto.options import AutoOptions
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.large import LargeTrace
 from tltrace_nb.core.runtime.kept import Policy
 from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.data.tracefile import TraceFileError, TraceMeta
@@ -76,6 +78,10 @@ def trace() -> Trace:
     of = table(*span(0, "a"), *span(2, "b"), flows=(("a", "b"),), grid=(2, 1, 1))
     records = [Rec(cta, 0, 1010 + 10 * n, site, n // 2) for cta in range(2) for n, site in enumerate([0, 1, 2, 3])]
     return Trace(build(of, records, rows=2), of, TraceMeta("kernel", "cuda", "NVIDIA H200", grids=((2, 1, 1),)))
+
+
+def large() -> LargeTrace:
+    return tltrace_nb.load(RECORDED / "add.tltrace", lazily=True)
 
 
 def switch() -> TraceSwitch:
@@ -174,6 +180,7 @@ AUTO = "none true"
 
 A, C = "tltrace_nb.analysis.", "tltrace_nb.core."
 TR, SW, TL, GA = "tltrace_nb.Trace.", C + "api.TraceSwitch.", "tltrace_nb.Timeline.", "tltrace_nb.distributed.Gathered."
+LA = C + "large.LargeTrace."
 
 
 def of_trace(name: str, right: Mapping[str, Any] = {}, **served: str) -> Row:
@@ -187,7 +194,10 @@ def of_switch(name: str, right: Mapping[str, Any] = {}, free: tuple[str, ...] = 
 OUT = "out.html"
 ROWS: dict[str, Row] = {
     # ---- traces
-    "tltrace_nb.load": Row(lambda: tltrace_nb.load, {"path": "t.tltrace"}, {"limit": "none huge"}),
+    "tltrace_nb.load": Row(lambda: tltrace_nb.load, {"path": "t.tltrace"}, {"limit": "none huge", "lazily": "true"}),
+    LA + "__init__": Row(lambda: LargeTrace, {"path": str(RECORDED / "add.tltrace")}),
+    LA + "summary": Row(lambda: large().summary),
+    LA + "trace": Row(lambda: large().trace, {}, {"ctas": "none huge", "between": "none", "most": "none huge"}),
     TR + "__init__": Row(
         lambda: Trace, {"slots": trace().slots, "table": trace().table}, {"slots": "array function", "meta": "none"}
     ),

@@ -136,9 +136,13 @@ chrome = writing(Trace.to_chrome, "t.json")
 parquet = writing(Trace.to_parquet, "t.parquet")
 
 
-def read(case: Case) -> None:
+def read_lazily(case: Case) -> None:
+    read(case, lambda path: load(path, lazily=True).ctas)
+
+
+def read(case: Case, look: Callable[[Path], Any] = lambda path: load(path).events) -> None:
     path = RECORDED / "add.tltrace"
-    case.act(lambda: load(path).events)
+    case.act(lambda: look(path))
     if not case.interrupted:
         assert isinstance(case.raised, (OSError, TraceFileError))
         assert str(case.error.strerror) in str(case.raised)  # type: ignore[attr-defined]
@@ -470,8 +474,16 @@ TABLE: list[tuple[str, str, Scenario, str]] = [
     ("export.chrome.write_chrome", "write, write (2), write (3)", chrome, AS_IT_WAS),
     ("export.parquet.write_parquet", "write_table", parquet, AS_IT_WAS),
     ("data.tracefile.read_trace", "open, zipfile.ZipFile, os.fstat, read, open (2)", read, THE_NAME),
-    ("data.tracefile._slots", "read", read, THE_NAME),
+    ("data.tracefile.described", "read", read, THE_NAME),
     ("data.file_cost.Cost.read", "read", read, THE_NAME),
+    (
+        "core.large._SlotsFile.__init__",
+        ("open, zipfile.ZipFile, os.fstat, shutil.disk_usage, tempfile.gettempdir, open (2), tempfile.TemporaryFile, "
+        "shutil.copyfileobj"),
+        read_lazily,
+        THE_NAME,
+    ),
+    ("core.large._SlotsFile.rows", "os.preadv", read_lazily, THE_NAME),
     ("core.compile.cache.cache_dir", "home", kernel_in_no_home, THE_KERNEL),
     ("core.compile.cache._keep", "mkdir, stat, mkdir (2), export_library, read_bytes, rename", kernel, THE_KERNEL),
     ("core.compile.cache._keep", "shutil.rmtree", kernel, THE_KERNEL),
@@ -518,6 +530,8 @@ TABLE: list[tuple[str, str, Scenario, str]] = [
 OTHERS = {
     "child.sitecustomize._hand_over: os.path.realpath": "it does not fail; Python itself goes on without this module",
     "child.sitecustomize._hand_over: os.path.realpath (2)": "as above",
+    "core.large._SlotsFile.__init__: tempfile.gettempdir (2)": "it has been asked before, and remembers",
+    "analysis.parts.each: os.cpu_count": "no file operation: what the machine has",
     "base.checks.file: os.fsencode": "no file operation: a name as the system takes it",
     "core.compile.auto.source._calls: linecache.getlines": "it gives no lines for a file that cannot be read",
     "core.runtime.environment._driver: shutil.which": "it gives nothing for what it cannot see",

@@ -130,7 +130,7 @@ def test_what_is_no_kernel_is_said(kernel: Callable[[], Any], got: str) -> None:
 def test_a_wrong_gpu_is_said() -> None:
     with pytest.raises(ValueError, match="gpu='h300': give one of 'h200', 'h100'"):
         trace.simulate(_add(), A, A, gpu="h300")
-    with pytest.raises(TypeError, match=r"gpu=90: give one of 'h200'.*, or a simulator.machine.Gpu"):
+    with pytest.raises(TypeError, match=r"gpu=90: give one of 'h200'.*, or a tltrace_nb.base.gpus.Gpu"):
         trace.simulate(_add(), A, A, gpu=90)
 
 

@@ -69,7 +69,7 @@ def launches(
     if gpu is None:
         notes.append(
             f"the GPU {trace.meta.gpu or '(unnamed)'} is none whose limits are known here, so what an SM could hold is "
-            f"not told: pass gpu=, one of {', '.join(PRESETS)}, or a simulator.machine.Gpu"
+            f"not told: pass gpu=, one of {', '.join(PRESETS)}, or a tltrace_nb.base.gpus.Gpu"
         )
     for number, launch in enumerate(trace.table.launches):
         known = trace.meta.resources[number] if trace.meta.resources else (None, None)

@@ -71,7 +71,7 @@ def roofline(
     if model is None:
         raise ValueError(
             f"the rates of {trace.meta.gpu or 'this GPU'} are not known: pass gpu=, one of {', '.join(PRESETS)}, or a "
-            "simulator.machine.Gpu"
+            "tltrace_nb.base.gpus.Gpu"
         )
     ghz = float(trace.ctas["clock_ghz"].mean()) if trace.ctas["clock_ghz"].notna().any() else model.clock_ghz
     peak = _peak(model, dtype, ghz)

@@ -266,7 +266,7 @@ def a_gpu(name: str, value: Any) -> Gpu:
     """A model, or that of a name; what the argument ``name`` takes."""
     if isinstance(value, Gpu):
         return value
-    may = f"one of {', '.join(map(repr, PRESETS))}, or a simulator.machine.Gpu"
+    may = f"one of {', '.join(map(repr, PRESETS))}, or a tltrace_nb.base.gpus.Gpu"
     if not isinstance(value, str):
         wrong(name, value, may, TypeError)
     if value.lower() not in PRESETS:

@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tltrace_nb.base.checks import checked, file, listed, number, optional, wrong
+from tltrace_nb.base.checks import whole as whole_number
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data import tracefile
@@ -42,6 +44,15 @@ PART_BYTES = 8 << 20
 Slots = npt.NDArray[np.int64]
 
 
+def _span(name: str, value: Any) -> tuple[float, ...]:
+    """Two times."""
+    may = "two times in ns, such as (2_000_000, 2_100_000)"
+    times: tuple[float, ...] = listed(number(may=may), may)(name, value)
+    if len(times) != 2 or times[0] > times[1]:
+        wrong(name, value, may)
+    return times
+
+
 class LargeTrace:
     """A saved trace of which only what is asked for is read; ``tltrace_nb.load(path, lazily=True)`` gives it.
 
@@ -55,6 +66,7 @@ class LargeTrace:
         large.trace(between=(2_000_000, 2_100_000)).show()
     """
 
+    @checked(path=file)
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._slots = _SlotsFile(self.path)
@@ -100,6 +112,7 @@ class LargeTrace:
         cut = sum(part.truncated for part, _ in done)
         return summed([part for part, _ in done], time, lacks(self, losses, cut, self._slots.shape[0]))
 
+    @checked(between=optional(_span), most=optional(whole_number(1, "a number of events, at least 1, or None")))
     def trace(
         self, *, ctas: Ctas | None = None, between: tuple[float, float] | None = None, most: int | None = PAGE_EVENTS
     ) -> Trace:
@@ -219,6 +232,7 @@ class _SlotsFile:
     """Rows of ``slots.npy``, read as they are asked for, by any thread."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         with path.open("rb") as file, tracefile.naming(path), zipfile.ZipFile(file) as archive:
             self.table, self.meta, self.shape = tracefile.described(archive, os.fstat(file.fileno()).st_size)
             self.nbytes = tracefile.nbytes(self.shape)
@@ -245,8 +259,9 @@ class _SlotsFile:
             slots.reshape(-1).view(np.uint8).data,
         )
         breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-        for first, last in itertools.pairwise([0, *breaks.tolist(), len(rows)]):
-            at, end = first * size, last * size
-            while at < end:  # the system reads 2 GB at a time at most
-                at += os.preadv(self._file.fileno(), [into[at:end]], int(rows[first]) * size + at - first * size)
+        with tracefile.naming(self._path):
+            for first, last in itertools.pairwise([0, *breaks.tolist(), len(rows)]):
+                at, end = first * size, last * size
+                while at < end:  # the system reads 2 GB at a time at most
+                    at += os.preadv(self._file.fileno(), [into[at:end]], int(rows[first]) * size + at - first * size)
         return slots
