@@ -72,7 +72,6 @@ def test_every_event_that_it_predicts_has_a_marker(program: Program, auto: str |
         assert missing == [], f"{kernel.kernel} has {sorted(names)}"
 
 
-@pytest.mark.xfail(strict=True, reason="tltrace run still prints on stdout what it wrote; take this away with it")
 @pytest.mark.parametrize("program", tiered([p for p in ALL if p.either]))
 def test_it_runs_on_the_virtual_gpu_in_every_way(program: Program) -> None:
     found = list(outcomes(program, WAYS, VIRTUAL))
