@@ -2,7 +2,7 @@
 
 Of millions of events (those of ``benchmarks/decode.py``), each export and view in a process of its own; with
 ``--recorded``, bytes of the files of each recorded trace and of what a notebook cell is given.
-Run as ``python benchmarks/exports.py [--millions 10] [--repeats 1] [--recorded]``.
+Run as ``python benchmarks/exports.py [--millions 10] [--repeats 1] [--without NAME …] [--recorded]``.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ def main() -> None:
     parser.add_argument("--millions", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--recorded", action="store_true")
+    parser.add_argument("--without", nargs="*", default=[], help="leave these out")
     options = parser.parse_args()
     if options.recorded:
         for file in sorted(RECORDED.glob("*.tltrace")):
@@ -90,7 +91,8 @@ def main() -> None:
         return
     trace = analysis.trace(options.millions)
     exports = {name: partial(written, export, trace) for name, export in EXPORTS.items()}
-    analysis.report(trace, in_memory(trace) | exports, options.repeats)
+    wanted = {name: of for name, of in (in_memory(trace) | exports).items() if name not in options.without}
+    analysis.report(trace, wanted, options.repeats)
 
 
 if __name__ == "__main__":
