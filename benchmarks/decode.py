@@ -7,6 +7,7 @@ that overlap (prefetches, paired by payload). Run as ``python benchmarks/decode.
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
 import time
@@ -47,18 +48,18 @@ def sites() -> tuple[Site, ...]:
     return tuple(found)
 
 
-def trace() -> tuple[npt.NDArray[np.int64], SiteTable]:
-    """The slots of about 1,000,000 ranges: per step, each writer opens one range inside another."""
+def trace(grid: tuple[int, int, int] = GRID) -> tuple[npt.NDArray[np.int64], SiteTable]:
+    """The slots of 800 ranges a CTA, some 1,000,000 in all: per step, each writer opens one range inside another."""
     capacity = 4 * STEPS + 4
     table = SiteTable(
         "gemm",
         sites(),
         (Writer(0, "producer", "producer", 0), Writer(1, "consumer", "consumer", 128)),
         (("copy", "mma"),),
-        (Launch("gemm", GRID, (256, 1, 1)),),
+        (Launch("gemm", grid, (256, 1, 1)),),
         capacity,
     )
-    rows = GRID[0] * GRID[1] * GRID[2]
+    rows = math.prod(grid)
     slots = np.zeros((rows, 2, layout.slot_words(capacity)), np.int64)
     head, body = slots[..., :6].view(layout.HEADER)[..., 0], slots.view(layout.RECORD)[..., layout.HEADER_RECORDS :]
     step = np.arange(capacity // 4)
@@ -72,6 +73,17 @@ def trace() -> tuple[npt.NDArray[np.int64], SiteTable]:
     head["entry_clock"], head["exit_clock"] = entry, body["clock"].max(axis=2) + 50
     head["entry_ns"], head["exit_ns"] = head["entry_clock"] // 64 * 32, head["exit_clock"] // 64 * 32
     return slots, table
+
+
+def later(slots: npt.NDArray[np.int64], cycles: int) -> npt.NDArray[np.int64]:
+    """The same so many cycles later, as the next CTAs of a launch."""
+    moved = slots.copy()
+    head, body = moved[..., :6].view(layout.HEADER)[..., 0], moved.view(layout.RECORD)[..., layout.HEADER_RECORDS :]
+    body["clock"] += cycles
+    for reading in ("entry", "exit"):
+        head[f"{reading}_clock"] += cycles
+        head[f"{reading}_ns"] = head[f"{reading}_clock"] // 64 * 32
+    return moved
 
 
 def overlap(slots: npt.NDArray[np.int64], table: SiteTable) -> None:

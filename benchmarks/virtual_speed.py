@@ -4,7 +4,7 @@
 
 Needs no GPU. A pipelined GEMM of 1,024³ halves (tiles of 128×128×32), computed and with ``functional=False``, and an
 elementwise kernel of 4,096 CTAs: the best of three runs, scheduling included, and the peak of the memory,
-inputs, outputs and slots included.
+inputs, outputs and slots included. Then how the time of a run grows with the waits of one CTA and with the CTAs.
 """
 
 import time
@@ -70,8 +70,47 @@ def measure(what: str, kernel: object, *inputs: torch.Tensor, output: int, funct
     print(f"{what:36} {best:6.2f} s, memory {peak / tensors:4.1f} × the tensors' {tensors / 2**20:.0f} MiB")
 
 
+def growing(turns: int, ctas: int) -> object:
+    """A loop of so many waits for cp.async copies in each of so many CTAs."""
+    depth = 32 * turns
+
+    @T.prim_func
+    def matmul(
+        A: T.Tensor((64, depth), "float16"), B: T.Tensor((depth, 64), "float16"), C: T.Tensor((64, 64), "float16")
+    ):
+        with T.Kernel(ctas, threads=128):
+            A_shared = T.alloc_shared((64, 32), "float16")
+            B_shared = T.alloc_shared((32, 64), "float16")
+            C_local = T.alloc_fragment((64, 64), "float32")
+            T.clear(C_local)
+            for k in T.Pipelined(turns, num_stages=3):
+                T.copy(A[0, k * 32], A_shared)
+                T.copy(B[k * 32, 0], B_shared)
+                T.gemm(A_shared, B_shared, C_local)
+            T.copy(C_local, C)
+
+    return matmul
+
+
+def growth() -> None:
+    """Print what ten and a hundred times as much of something takes, on the A100 model."""
+    for what, cases in (
+        ("waits of one CTA", [(turns, 1) for turns in (200, 2_000, 20_000)]),
+        ("CTAs of 8 waits", [(8, ctas) for ctas in (200, 2_000, 20_000)]),
+    ):
+        for turns, ctas in cases:
+            ready = compile_virtual(growing(turns, ctas), "a100", functional=False)
+            inputs = [torch.zeros(64, 32 * turns).half(), torch.zeros(32 * turns, 64).half()]
+            best = float("inf")
+            for _ in range(REPEATS):
+                start = time.perf_counter()
+                ready.run(inputs)
+                best = min(best, time.perf_counter() - start)
+            print(f"{turns if ctas == 1 else ctas:7,} {what:28} {best:6.2f} s")
+
+
 def main() -> None:
-    """Measure all three."""
+    """Measure all three, and the growth."""
     a, b = (torch.randn(1024, 1024).half() for _ in range(2))
     small = torch.zeros(256, 256).half()
     trace.simulate(gemm(256), small, small)  # what only the first run of a process does
@@ -79,6 +118,7 @@ def main() -> None:
     measure("GEMM 1,024³, functional=False", gemm(), a, b, output=a.numel() * 2, functional=False)
     x = torch.randn(4096 * 1024)
     measure("elementwise, 4,096 CTAs", elementwise(), x, output=x.numel() * 4)
+    growth()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from tltrace_nb.analysis.compare import compare
     from tltrace_nb.base.errors import TraceError
     from tltrace_nb.core.compile.markers import AnnoToken, RangeScope, close_range, open_range
-    from tltrace_nb.core.trace import Trace, load
+    from tltrace_nb.core.loading import load
+    from tltrace_nb.core.trace import Trace
     from tltrace_nb.data.rows import FlowEdge, Instant, Slice, compute_flows
     from tltrace_nb.data.sites import EventKind
     from tltrace_nb.explorer.explorer import explore
@@ -37,7 +38,7 @@ _HOME = {
     "compare": "analysis.compare",
     "compute_flows": "data.rows",
     "explore": "explorer.explorer",
-    "load": "core.trace",
+    "load": "core.loading",
     "open_range": "core.compile.markers",
 }
 

@@ -8,7 +8,9 @@ is a function that ``_parser`` registers.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import shutil
 import sys
 import tempfile
 import webbrowser
@@ -65,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int | None = given.command(given)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -135,7 +138,11 @@ def _parser() -> argparse.ArgumentParser:
 def _open(given: argparse.Namespace) -> None:
     trace = _load(given.file)
     page = Path(tempfile.mkdtemp(prefix="tltrace-")) / f"{given.file.stem}.html"
-    trace.to_html(page, title=given.file.stem)
+    try:
+        trace.to_html(page, title=given.file.stem)
+    except BaseException:
+        shutil.rmtree(page.parent, ignore_errors=True)
+        raise
     print(page)
     if not webbrowser.open(page.as_uri()):
         raise TraceError(f"found no browser to start; open {page} in one")
@@ -171,7 +178,7 @@ def _compare(given: argparse.Namespace) -> None:
     from tltrace_nb.analysis.compare import compare
 
     try:
-        result = compare(_runs(given.before), _runs(given.after), by=given.by, least=given.least)
+        result = compare(given.before, given.after, by=given.by, least=given.least)
     except ValueError as error:
         raise TraceError(str(error)) from None
     print(result.attrs["verdict"])
@@ -179,14 +186,6 @@ def _compare(given: argparse.Namespace) -> None:
         print(f"\n{result.to_string(index=False)}")
     for note in result.notes:
         print(f"note: {note}")
-
-
-def _runs(path: Path) -> list[Trace]:
-    """One trace, or those of a folder in the order of their names."""
-    files = sorted(path.glob("*.tltrace")) if path.is_dir() else [path]
-    if not files:
-        raise TraceError(f"{path}: there is no .tltrace file in this folder")
-    return [_load(file) for file in files]
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -203,7 +202,8 @@ def _run(given: argparse.Namespace) -> int:
         with traced_program(Run(given.output, stem, given.device, auto, given.keep_launches)) as traced:
             trace.say = say
             code = run_as_main(given.script, given.arguments, module=given.module)
-            sys.stdout.flush()
+            with contextlib.suppress(OSError):  # it is told when all is written
+                sys.stdout.flush()
             if traced.is_child:  # forked, and come out of the program as its parent does
                 traced.write()
                 return code
@@ -233,7 +233,7 @@ def _format(out: Path, wanted: str | None) -> Format:
 
 
 def _load(path: Path) -> Trace:
-    from tltrace_nb.core.trace import load
+    from tltrace_nb.core.loading import load
 
     return load(path)
 

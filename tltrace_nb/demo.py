@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import no_type_check
 
 from tltrace_nb.core.api import trace
-from tltrace_nb.core.trace import Trace, TraceFileError, load
+from tltrace_nb.core.loading import load
+from tltrace_nb.core.trace import Trace, TraceFileError
 from tltrace_nb.datasets import FOLDER
 
 ROWS = 12
@@ -24,19 +25,23 @@ VIRTUAL_SIZE = 512
 
 
 def main(arguments: Sequence[str] | None = None, recorded: Path = FOLDER) -> int:
-    """Run the demo and return its exit code: 0, and 2 when ``--trace`` names no recorded trace."""
+    """Run the demo and return its exit code: 0; 1 when nothing can be written; 2 when ``--trace`` names no trace."""
     parser = argparse.ArgumentParser(
         prog="python -m tltrace_nb.demo", description="Trace a GEMM and draw its timeline."
     )
     parser.add_argument("--output", default="debug", metavar="DIR", help="folder for the timeline (default: debug)")
     parser.add_argument("--trace", metavar="NAME", help="show this recorded trace instead, GPU or not")
     given = parser.parse_args(arguments)
-    if given.trace:
-        return show_recorded(recorded, Path(given.output), given.trace)
-    card = cuda_device()
-    size = SIZE if card else VIRTUAL_SIZE
-    print(f"Tracing a pipelined GEMM of {size} x {size} x {size} on {card or 'the virtual GPU (h200 model)'}.")
-    report(trace_gemm(size, "cuda" if card else "cpu"), "gemm", Path(given.output))
+    try:
+        if given.trace:
+            return show_recorded(recorded, Path(given.output), given.trace)
+        card = cuda_device()
+        size = SIZE if card else VIRTUAL_SIZE
+        print(f"Tracing a pipelined GEMM of {size} x {size} x {size} on {card or 'the virtual GPU (h200 model)'}.")
+        report(trace_gemm(size, "cuda" if card else "cpu"), "gemm", Path(given.output))
+    except OSError as error:
+        print(f"The demo could not be finished: {error}", file=sys.stderr)
+        return 1
     if card is None:
         print(f"With a CUDA device this command traces the same kernel there. {others(recorded_traces(recorded))}")
     return 0

@@ -25,10 +25,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tltrace_nb.base.checks import a, checked, file, number, optional
 from tltrace_nb.base.errors import TraceError
-from tltrace_nb.core.trace import Trace, TraceMeta, load
+from tltrace_nb.core.loading import load
+from tltrace_nb.core.trace import Trace, TraceMeta
 from tltrace_nb.data.headline import count
 from tltrace_nb.data.slots import STATE_DONE, headers
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import torch
@@ -102,6 +105,7 @@ class Gathered:
     def __repr__(self) -> str:
         return f"Traces of {count(len(self.traces), 'rank')}: {count(len(self.events), 'event')} of {self.meta.kernel}"
 
+    @checked(folder=file)
     def save(self, folder: str | Path) -> None:
         """Write ``rank0.tltrace`` … and ``ranks.csv`` to ``folder``, which is made where it is not there."""
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -110,6 +114,12 @@ class Gathered:
         self.ranks.to_csv(Path(folder) / "ranks.csv", index=False)
 
 
+@checked(
+    trace=a_trace,
+    clock=optional(a(Clock, "a Clock that the trace is placed on")),
+    folder=optional(file),
+    timeout=number(above=0, may="seconds, more than 0"),
+)
 def gather(
     trace: Trace, *, clock: Clock | None = None, folder: str | Path | None = None, timeout: float = TIMEOUT
 ) -> Gathered | None:
@@ -153,6 +163,9 @@ def gather(
             rows.append(answered)
         except RuntimeError as error:
             rows.append(_Rank(other, 0, np.nan, np.nan, 0, f"rank {other} did not answer: {_first_line(error)}"))
+        except OSError as error:
+            trouble = f"rank {other} answered, but its trace could not be unpacked here: {error}"
+            rows.append(_Rank(other, 0, np.nan, np.nan, 0, trouble))
     return merge(traces, rows)
 
 

@@ -22,10 +22,11 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 from tltrace_nb.core.api import trace
 from tltrace_nb.core.compile.auto.options import LIGHT, AutoOptions
 from tltrace_nb.core.compile.devices import check_device
-from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.options import TraceOptions, cta_runs
 from tltrace_nb.core.runtime.intercept import plain_builders
 from tltrace_nb.core.runtime.kept import Policy
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.chosen import CtaRuns
 
 _FLAGS = ("--auto", "--no-show")
 _VALUED = ("--on", "--ignore", "--device", "--max-events", "--ctas", "--keep", "--keep-launches", "--name", "-o")
@@ -317,7 +318,7 @@ def parse(line: str) -> Request:
     if stem is not None and (not stem or "/" in stem or stem.startswith(".")):
         raise UsageError(f"--name {stem}: give a file name without folder or extension; the folder is trace.output")
     try:
-        device = check_device(given.get("--device", trace.device))
+        device = check_device("device", given.get("--device", trace.device))
     except ValueError as error:
         raise UsageError(str(error)) from None
     try:
@@ -337,30 +338,28 @@ def _options(given: dict[str, str]) -> TraceOptions:
     keep: Any = given.get("--keep", base.keep.value)
     ctas = cta_ids(given["--ctas"]) if "--ctas" in given else base.ctas
     try:
-        auto = AutoOptions.of(given.get("--on", LIGHT), given.get("--ignore", ()))
+        auto = AutoOptions.of(given.get("--on", LIGHT), given.get("--ignore", ()), argument="on")
         asked = any(option in given for option in ("--auto", "--on", "--ignore"))
         return TraceOptions.of(max_events, keep, ctas, base.budget, auto if asked else base.auto)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
-def cta_ids(spec: str) -> int | list[int]:
+def cta_ids(spec: str) -> int | CtaRuns:
     """``8``: the first eight; ``0:16`` or ``0:16:2``: a range; ``0,5,131`` or ``0:4,9``: these; ``5,``: only CTA 5."""
     if spec.isdecimal():
         return int(spec)
-    ids: list[int] = []
+    ranges: list[range] = []
     try:
         for part in filter(None, spec.split(",")):
             match [int(bound or 0) for bound in part.split(":")]:
                 case [one]:
-                    ids.append(one)
+                    ranges.append(range(one, one + 1))
                 case bounds:
-                    ids.extend(range(*bounds))
+                    ranges.append(range(*bounds))
+        return cta_runs("ctas", CtaRuns.of_ranges(ranges))
     except (TypeError, ValueError):
-        ids = []
-    if not ids or min(ids) < 0:
-        raise UsageError(f"--ctas {spec}: give 8 (the first eight), 0:16 (a range) or 0,5,131 (these)")
-    return ids
+        raise UsageError(f"--ctas {spec}: give 8 (the first eight), 0:16 (a range) or 0,5,131 (these)") from None
 
 
 def _where(count: int, launches: int, request: Request) -> str:

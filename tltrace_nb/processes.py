@@ -71,8 +71,14 @@ class Traced:
 
     def children_wrote(self) -> list[str]:
         """What the processes that this one started have written, a line each."""
-        journal = Path(self.run.journal)
-        return journal.read_text().splitlines() if journal.is_file() else []
+        if not self.run.journal:
+            return []
+        try:
+            return Path(self.run.journal).read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []  # they wrote nothing
+        except (OSError, ValueError) as error:
+            return [f"what other processes wrote could not be read: {error}"]
 
     def close(self) -> None:
         """The run is over in this process."""
@@ -99,8 +105,9 @@ class Traced:
         for each in captured:
             stem = f"{self.run.stem}-{who.replace(' ', '')}"
             line = written(functools.partial(trace.dump, each, None, stem=stem))
-            with contextlib.suppress(OSError), Path(self.run.journal).open("a") as journal:
-                journal.write(f"{who} {line}\n")
+            if self.run.journal:
+                with contextlib.suppress(OSError), Path(self.run.journal).open("a", encoding="utf-8") as journal:
+                    journal.write(f"{who} {line}\n")
 
     def write_at_the_end(self) -> None:
         """Write when this process ends, also when it is told to."""
@@ -128,9 +135,14 @@ class Traced:
 
 @contextlib.contextmanager
 def traced_program(run: Run) -> Iterator[Traced]:
-    """Trace this process and those that it starts. Raises ``ValueError`` for an option that is none."""
-    with tempfile.TemporaryDirectory(prefix="tltrace-", ignore_cleanup_errors=True) as folder:
-        run = dataclasses.replace(run, journal=str(Path(folder) / "journal"))
+    """Trace this process and those that it starts. Raises ``ValueError`` for an option that is none.
+
+    Where there is no place for the journal, on a full disk, what those wrote is there but not told.
+    """
+    with contextlib.ExitStack() as at_the_end:
+        with contextlib.suppress(OSError):
+            folder = tempfile.TemporaryDirectory(prefix="tltrace-", ignore_cleanup_errors=True)
+            run = dataclasses.replace(run, journal=str(Path(at_the_end.enter_context(folder)) / "journal"))
         for_children = dataclasses.asdict(run) | {"output": str(Path(run.output).resolve())}  # they may start elsewhere
         path = os.pathsep.join(filter(None, (str(_CHILD), os.environ.get("PYTHONPATH"))))
         with _tracing(run), _environment({_VARIABLE: json.dumps(for_children), "PYTHONPATH": path}):

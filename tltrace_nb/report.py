@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base import notices
 from tltrace_nb.base.words import clean
-from tltrace_nb.core.runtime.runs import free_base
+from tltrace_nb.core.runtime.runs import free_base, in_words
 from tltrace_nb.data.headline import NONE, UNMARKED, count, troubles
 from tltrace_nb.render.limits import PAGE_EVENTS
 
@@ -66,7 +66,7 @@ def report(switch: TraceSwitch, since: int, stem: str, *, pages: Pages = "auto",
 
 def say(line: str) -> None:
     """One line on stderr, as all of ours: stdout is the program's."""
-    print(f"tltrace: {line}", file=sys.stderr)
+    notices.say(f"tltrace: {line}", sys.stderr)
 
 
 def lines(written: Iterable[Written], every: bool) -> Iterator[str]:
@@ -130,8 +130,8 @@ def _write(switch: TraceSwitch, trace: Trace, stem: str, *, page: bool, most: in
         saved = True
         if page:
             trace.to_html(f"{base}.html", title=stem, most=most)
-    except (OSError, TraceError, MemoryError) as error:
-        say(f"could not write {base or switch.output}: {error}")
+    except Exception as error:  # whatever it is, there are others to write
+        say(f"could not write {base or switch.output}: {in_words(error)}")
         page = False
     return base if saved else None, page
 
@@ -139,4 +139,4 @@ def _write(switch: TraceSwitch, trace: Trace, stem: str, *, page: bool, most: in
 def _progress(text: str) -> None:
     """What is being done, on a terminal alone, where the next such line takes its place."""
     if sys.stderr.isatty():
-        print(f"\r\033[K{f'tltrace: {text}' if text else ''}", end="", file=sys.stderr, flush=True)
+        notices.say(f"\r\033[K{f'tltrace: {text}' if text else ''}", sys.stderr, end="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -207,3 +208,17 @@ def test_a_launch_that_changed_between_its_ranges_is_not_called_unchanged() -> N
     assert verdict.startswith("no range changed")
     assert "not in the ranges, but between them" in verdict
     assert "between them" not in compare(waiting(0), waiting(2)).attrs["verdict"]
+
+
+def test_files_and_folders_of_them_are_compared_as_the_traces_in_them(tmp_path: Path) -> None:
+    trace = load(RECORDED / "gemm_3.tltrace")
+    for number in range(2):
+        trace.save(tmp_path / f"{number}.tltrace")
+    one, several = tmp_path / "0.tltrace", [tmp_path / "0.tltrace", trace]
+    for a, b in ((one, str(one)), (tmp_path, several), (trace, one)):
+        assert compare(a, b).attrs["verdict"] == compare(trace, trace).attrs["verdict"]
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.tltrace"):
+        compare(trace, tmp_path / "nowhere.tltrace")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"b=PosixPath\(.*: give .* no \.tltrace file in this folder"):
+        compare(trace, tmp_path / "empty")

@@ -79,7 +79,7 @@ def test_without_a_clock_the_time_is_not_told() -> None:
         ({"flop": {"mmma": 1}}, "there are: mma"),
         ({"flop": 1, "dtype": "fp4"}, "'fp16', 'bf16'"),
         ({"flop": -1}, "not negative"),
-        ({"flop": 1, "gpu": "h300"}, "there are: h200"),
+        ({"flop": 1, "gpu": "h300"}, "give one of 'h200'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_what_does(wrong, message: str) -> None:

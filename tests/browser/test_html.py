@@ -8,7 +8,7 @@ import pytest
 from fake_trace import FakeTrace, pipeline
 from timeline_tab import WHERE
 
-from tltrace_nb.core.trace import load
+from tltrace_nb.core.loading import load
 from tltrace_nb.widget.html import write_html
 
 if TYPE_CHECKING:

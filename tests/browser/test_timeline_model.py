@@ -168,6 +168,28 @@ def test_fifty_views_leave_no_listener_no_element_and_no_canvas(tab: Tab, trace:
     assert after["nodes"] <= before["nodes"] + 60  # not fifty times what one view has
 
 
+def test_the_memory_of_fifty_views_is_that_of_the_third(tab: Tab) -> None:
+    trace = pipeline(ctas=40, steps=60)
+    client = tab.page.context.new_cdp_session(tab.page)
+
+    def held() -> int:
+        """Bytes of the script's objects and arrays."""
+        tab.page.wait_for_timeout(300)
+        for _ in range(2):
+            client.send("HeapProfiler.collectGarbage")
+        used = client.send("Runtime.getHeapUsage")
+        return int(used["usedSize"] + used.get("backingStorageSize", 0))
+
+    begun = held()
+    for number in range(53):
+        render(tab, trace)
+        tab.do("() => { cleanup(); window.model = window.cleanup = undefined; }")
+        if number == 2:
+            third = held()
+    assert held() - third < 1 << 20  # Chromium itself keeps some kB of each
+    assert third > begun
+
+
 def test_a_view_that_is_closed_while_it_waits_stays_closed(tab: Tab, trace: FakeTrace) -> None:
     wire = encode(trace)
     tab.do(

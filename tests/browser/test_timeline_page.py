@@ -8,7 +8,7 @@ import pytest
 from fake_trace import FakeTrace, make_trace, pipeline, span
 from timeline_tab import Tab
 
-from tltrace_nb.core.trace import load
+from tltrace_nb.core.loading import load
 from tltrace_nb.widget.wire import encode
 
 pytestmark = pytest.mark.browser

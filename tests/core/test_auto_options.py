@@ -33,7 +33,7 @@ def test_short_strings_are_accepted(given: Any, expected: AutoOptions | None) ->
 
 @pytest.mark.parametrize("given", ["coppy", "", "copy,", ["gemm", "products"], [3], "ALL"], ids=repr)
 def test_a_wrong_string_is_answered_with_the_right_ones(given: Any) -> None:
-    with pytest.raises(ValueError, match=r"^on=.*: give 'light', 'all', 'copy', 'gemm'.*'loop'.*'copy A\*'") as error:
+    with pytest.raises(ValueError, match=r"^auto=.*: give 'light', 'all', 'copy', 'gemm'.*'loop'.*'copy A\*'") as error:
         AutoOptions.of(given)
     assert all(repr(kind) in str(error.value) for kind in KINDS)
     with pytest.raises(ValueError, match="give 'light'"):
@@ -53,13 +53,13 @@ def test_presets_cannot_be_ignored() -> None:
 
 
 def test_nothing_at_all_is_no_choice() -> None:
-    with pytest.raises(ValueError, match=r"on=\[\]: give 'light'"):
+    with pytest.raises(ValueError, match=r"auto=\[\]: give 'light'"):
         AutoOptions.of([])
 
 
 @pytest.mark.parametrize("given", [3, 1.5, object()], ids=["int", "float", "object"])
 def test_no_strings_at_all(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"on=.*: give 'light'"):
+    with pytest.raises(TypeError, match=r"auto=.*: give 'light'"):
         AutoOptions.of(given)
 
 

@@ -6,16 +6,24 @@ import ctypes
 import math
 import shutil
 import subprocess
+import tracemalloc
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from synthetic import Rec, build, instant, table
 
+from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.chosen import CtaRuns, Cut, Grid, Run, chosen_from_json
+from tltrace_nb.render.lanes import selected
 
+OF = table(instant(0, "i"), grid=(4, 1, 1))
+TRACE = Trace(build(OF, [Rec(cta, 0, 1001, 0) for cta in range(4)], rows=4), OF)
 SMS = 132
 ids_ = st.sets(st.integers(0, 200), min_size=1)
 
@@ -50,6 +58,45 @@ def test_a_choice_survives_json(chosen: CtaRuns | Cut) -> None:
 
 def test_a_list_of_earlier_versions_is_read() -> None:
     assert chosen_from_json([0, 5, 131]) == CtaRuns.of([0, 5, 131])
+
+
+some_ranges = st.lists(st.builds(range, st.integers(0, 60), st.integers(0, 90), st.integers(1, 9)), max_size=5)
+
+
+@given(some_ranges)
+def test_ranges_are_joined(ranges: list[range]) -> None:
+    assert list(CtaRuns.of_ranges(ranges)) == sorted({id_ for each in ranges for id_ in each})
+
+
+@given(some_ranges, st.integers(0, 3))
+def test_long_ranges_are_joined_as_ranges(ranges: list[range], gap: int) -> None:
+    long = range(100 + gap, 10**9)
+    chosen = CtaRuns.of_ranges([range(90, 101), long, *(range(each.start, each.stop) for each in ranges)])
+    ids = {id_ for each in ranges for id_ in range(each.start, each.stop)} | {*range(90, 101)}
+    assert len(chosen.runs) <= 7
+    assert list(chosen.below(101)) == sorted(ids)
+    assert chosen.rows == len(ids | {100 + gap}) - 1 + len(long)
+
+
+@given(some_ranges, st.integers(0, 100))
+def test_it_is_told_which_ids_are_chosen(ranges: list[range], far: int) -> None:
+    chosen = CtaRuns.of_ranges([*ranges, range(200 + far, 10**10, 7)])
+    ids = np.array([*range(150), 10**8 + far])
+    listed = {id_ for each in ranges for id_ in each}
+    assert chosen.among(ids).tolist() == [
+        each in listed or each in range(200 + far, 10**10, 7) for each in ids.tolist()
+    ]
+
+
+@pytest.mark.parametrize("ctas", [50_000_000, range(10**15), slice(10**12), [0, 10**9], range(0, 10**18, 2)])
+def test_however_many_ctas_are_asked_for_none_is_listed(ctas: Any) -> None:
+    tracemalloc.start()
+    rows = selected(TRACE, ctas=ctas)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(rows)
+    assert TraceOptions.of(ctas=ctas).ctas.rows <= 2**31
+    assert peak < 2**24
 
 
 # ---- cut to fit

@@ -537,7 +537,7 @@ def test_a_buffer_of_noise_is_decoded_quickly(seed: int) -> None:
     rng = np.random.default_rng(seed)
     slots = rng.integers(-(2**63), 2**63 - 1, (40, 1, layout.slot_words(500)))
     slots[..., 0] = (layout.STATE_DONE if seed % 2 else layout.STATE_OPEN) << 32 | 500
-    slots[..., 2], slots[..., 4] = 0, 2**61
+    slots[..., 2], slots[..., 4] = 0, 2**49
     slots[..., 7::2] = rng.integers(0, 9, (40, 1, 500))
     frames = decode(slots, of)
     assert frames.losses["corrupt"].sum() + frames.losses["recorded"].sum() == 40 * 500

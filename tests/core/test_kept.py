@@ -269,3 +269,19 @@ def test_a_timing_is_read_later_and_its_events_are_used_again() -> None:
     made = Event.made
     watch.start().stop()
     assert Event.made == made
+
+
+def test_the_sections_that_launched_last_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_module, "SECTIONS", 3)
+    kept, outer = Kept(), Section(1)
+    launches = [Fake() for _ in range(8)]
+    for number, launch in enumerate(launches[:6]):
+        if number % 2:
+            kept.add(launch, outer, BUDGET)  # the program's own, between blocks
+        else:
+            kept.add(launch, Section(2 + number), BUDGET)
+    assert kept.launches() == [launches[each] for each in (1, 2, 4, 5)]
+    for number, launch in enumerate(launches[6:]):
+        kept.add(launch, Section(20 + number), BUDGET)
+    assert kept.launches() == [launches[each] for each in (1, 5, 6, 7)]
+    assert kept.count == 8

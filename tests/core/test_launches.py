@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import multiprocessing
 import pickle
 import weakref
 from collections.abc import Iterator
@@ -417,6 +418,14 @@ def test_a_trace_that_was_shown_can_be_pickled_and_copied() -> None:
         assert other.events.equals(shown.events)
         assert len(other.timeline().selection) == 0
     assert len(timeline.selection) == 3
+
+
+def test_a_trace_that_was_shown_goes_to_another_process_and_comes_back() -> None:
+    shown = load(RECORDED / "add.tltrace")
+    shown.timeline().select_labels(shown.events.index[:3])
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (other,) = pool.map(copy.copy, [shown])
+    assert other.events.equals(shown.events)
 
 
 def test_a_trace_that_nobody_looked_at_is_fetched_for_a_copy() -> None:

@@ -11,6 +11,7 @@ import tilelang.language as T
 from kernels import BY_NAME, builds
 
 from tltrace_nb import trace
+from tltrace_nb.base.checks import short
 from tltrace_nb.base.errors import (
     CapacityError,
     MarkerError,
@@ -82,7 +83,7 @@ def test_a_token_of_another_kernel() -> None:
 
 @pytest.mark.parametrize("token", ["token", 3, object()], ids=["str", "int", "object"])
 def test_no_token_at_all(token: Any) -> None:
-    with pytest.raises(TokenError, match=r"range_end\(.*expected the token that trace\.range_start returned"):
+    with pytest.raises(TokenError, match=r"tok=.*: give the token that range_start returned"):
         _build(lambda tx, _: trace.range_end(token))
 
 
@@ -162,14 +163,14 @@ def test_a_name_that_is_none(name: Any) -> None:
         lambda *_: trace.dag(name, "b"),
         lambda *_: trace.dag("a", name),
     ):
-        with pytest.raises(MarkerError, match=rf"at .*{HERE} is {re.escape(repr(name))}; give a non-empty string"):
+        with pytest.raises(MarkerError, match=rf"={re.escape(short(name))} at .*{HERE}: give a non-empty string"):
             _build(mark)
 
 
 @pytest.mark.parametrize("lead", [-1, 1.5, "0", True, None], ids=repr)
 def test_a_lead_that_is_no_thread_id(lead: Any) -> None:
     with pytest.raises(
-        MarkerError, match=rf"lead={re.escape(repr(lead))}\) at .*{HERE}: lead is the id of a thread, an int >= 0"
+        MarkerError, match=rf"lead={re.escape(repr(lead))}\) at .*{HERE}: give the id of a thread, an int >= 0"
     ):
         _build(lambda *_: trace.group("g", lead=lead))
 
@@ -186,7 +187,7 @@ def test_a_lead_outside_the_block() -> None:
 
 
 def test_an_unknown_per() -> None:
-    with pytest.raises(MarkerError, match=rf"per='block'\) at .*{HERE}: per is 'group', 'warp' or 'thread'"):
+    with pytest.raises(MarkerError, match=rf"per='block'\) at .*{HERE}: give one of 'group', 'warp', 'thread'"):
         _build(lambda *_: trace.group("g", per="block"))  # type: ignore[arg-type]
 
 
@@ -355,17 +356,21 @@ def test_a_budget_without_room_for_one_range_of_one_cta_is_refused() -> None:
     ("options", "kind", "says"),
     [
         ({"max_events": 0}, ValueError, "max_events=0: give a number of records per writer, at least 1"),
-        ({"max_events": True}, ValueError, "max_events=True"),
-        ({"max_events": 2.5}, ValueError, "max_events=2.5"),
-        ({"keep": "middle"}, ValueError, "keep='middle': give 'first' or 'last'"),
+        ({"max_events": True}, TypeError, "max_events=True"),
+        ({"max_events": 2.5}, TypeError, "max_events=2.5"),
+        ({"keep": "middle"}, ValueError, "keep='middle': give one of 'first', 'last'"),
         ({"budget": 0}, ValueError, "budget=0: give the bytes"),
         ({"ctas": True}, TypeError, "ctas=True"),
-        ({"ctas": "0,5"}, TypeError, "ctas='0,5': give a number of CTAs, a range, a slice with an end, or ids"),
+        (
+            {"ctas": "0,5"},
+            TypeError,
+            "ctas='0,5': give a number of CTAs, at least 1, a range, a slice with an end, or ids",
+        ),
         ({"ctas": 2.5}, TypeError, "ctas=2.5: give a number"),
-        ({"ctas": 0}, ValueError, "at least one CTA"),
-        ({"ctas": []}, ValueError, "at least one CTA"),
+        ({"ctas": 0}, ValueError, "ctas=0: give a number of CTAs, at least 1, a range"),
+        ({"ctas": []}, ValueError, "ctas=[]: give"),
         ({"ctas": [-1]}, ValueError, "count from 0"),
-        ({"ctas": slice(2, None)}, ValueError, "a slice needs an end"),
+        ({"ctas": slice(2, None)}, ValueError, "a slice with an end"),
     ],
     ids=str,
 )

@@ -135,16 +135,16 @@ def test_show_without_a_trace_says_how_to_get_one(capsys: pytest.CaptureFixture[
     [
         ({"max_events": 0}, "max_events"),
         ({"max_events": True}, "max_events"),
-        ({"keep": "middle"}, "'first' or 'last'"),
+        ({"keep": "middle"}, "one of 'first', 'last'"),
         ({"budget": 0}, "budget"),
-        ({"ctas": []}, "at least one CTA"),
-        ({"ctas": [-1]}, "ids count from 0"),
-        ({"ctas": slice(3, None)}, "needs an end"),
+        ({"ctas": []}, "ctas"),
+        ({"ctas": [-1]}, "count from 0"),
+        ({"ctas": slice(3, None)}, "with an end"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], says: str) -> None:
     switch = TraceSwitch()
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises((ValueError, TypeError), match=says):
         switch.enable(**options)
     assert not switch.enabled
 

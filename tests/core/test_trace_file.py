@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 import zipfile
@@ -18,7 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from synthetic import Rec, build, instant, span, table
 
-from tltrace_nb.core.trace import Trace, TraceFileError, TraceMeta, load
+from tltrace_nb.core.loading import load
+from tltrace_nb.core.trace import Trace, TraceFileError, TraceMeta
 from tltrace_nb.data.sites import Writer
 
 OF = table(*span(0, "load"), *span(2, "<b>mma</b>"), flows=(("load", "<b>mma</b>"),), grid=(2, 1, 1))
@@ -144,10 +146,15 @@ def test_pickles_are_refused(file: Path) -> None:
         load(rewritten(file, slots=npy(objects, allow_pickle=True).ljust(2 * 1 * 38 * 8 + 128)))
 
 
-def test_slots_larger_than_the_limit_are_refused_before_they_are_read(trace: Trace, file: Path) -> None:
-    with pytest.raises(TraceFileError, match="limit"):
-        load(file, limit=trace.slots.nbytes - 1)
-    assert len(load(file, limit=trace.slots.nbytes)) == len(trace)
+def test_a_trace_larger_than_the_limit_is_refused_with_the_limit_that_would_do(trace: Trace, file: Path) -> None:
+    for limit in (0, trace.slots.nbytes, 5000):
+        with pytest.raises(
+            TraceFileError, match=rf"gemm\.tltrace: opening it takes more memory than {limit:,} b"
+        ) as no:
+            load(file, limit=limit)
+        enough = re.search(r"tltrace_nb\.load\(path, limit=(\d+)\)", str(no.value))
+        assert enough is not None
+        assert len(load(file, limit=int(enough[1]))) == len(trace)
 
 
 def test_a_zip_bomb_is_refused_by_its_declared_size(file: Path) -> None:

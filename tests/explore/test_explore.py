@@ -192,7 +192,7 @@ def test_made_inputs_have_the_kernels_shapes_and_types_and_are_the_same_each_tim
 @pytest.mark.parametrize(
     ("wrong", "options", "message"),
     [
-        (7, {}, "explore got int: give a @trace.jit or @tilelang.jit builder, or a function"),
+        (7, {}, "builder=7: give a @trace.jit or @tilelang.jit builder, or a function"),
         (scale, {"N": 64, "tile": [1, 2]}, "scale has no parameter 'tile'"),
         (scale, {}, "scale needs N"),
         (datasets.load, {"name": "h200/gemm", "gpu": "h200"}, "load has no parameter 'gpu'"),
@@ -205,7 +205,7 @@ def test_a_wrong_call_is_a_type_error(wrong: Any, options: Any, message: str) ->
 
 
 def test_an_unknown_gpu_is_a_value_error_with_the_right_ones() -> None:
-    with pytest.raises(ValueError, match="there is no GPU 'h300'; there are: h200"):
+    with pytest.raises(ValueError, match="gpu='h300': give one of 'h200'"):
         explore(scale, N=64, gpu=["h200", "h300"])
 
 

@@ -90,7 +90,7 @@ def test_an_empty_trace_keeps_its_columns(tmp_path: Path) -> None:
 
 def test_another_frame_is_an_error_that_lists_the_right_ones(tmp_path: Path) -> None:
     wrong: Any = "event"
-    with pytest.raises(ValueError, match="'event' is not one of 'events', 'ctas', 'flows', 'sites', 'losses'"):
+    with pytest.raises(ValueError, match="frame='event': give one of 'events', 'ctas', 'flows', 'sites', 'losses'"):
         load(RECORDED[0]).to_parquet(tmp_path / "t.parquet", wrong)
 
 

@@ -70,7 +70,7 @@ def test_a_name_may_be_anything(name: str, tmp_path: Path) -> None:
 
 def test_no_events_and_no_width(tmp_path: Path) -> None:
     assert "no events in this trace" in write_svg(make_trace([]), tmp_path / "t.svg").read_text()
-    with pytest.raises(ValueError, match="width=10 pixels: must be at least 400"):
+    with pytest.raises(ValueError, match="width=10: give pixels, 400 to"):
         write_svg(pipeline(), tmp_path / "t.svg", width=10)
 
 

@@ -151,7 +151,7 @@ def test_simulate_takes_it_as_it_is() -> None:
 
 
 def test_what_is_no_kernel_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"trace\.auto got int; give a @tilelang\.jit or @trace\.jit builder"):
+    with pytest.raises(TypeError, match=r"kernel=3: give a @tilelang\.jit or @trace\.jit builder"):
         trace.auto(3)
 
 

@@ -141,7 +141,7 @@ def test_wrong_inputs_are_named() -> None:
         kernel.run([torch.zeros(4096), torch.zeros(4095)])
     with pytest.raises(TypeError, match="kernel add: A is float32, got float64"):
         kernel.run([torch.zeros(4096, dtype=torch.float64), torch.zeros(4096)])
-    with pytest.raises(ValueError, match="there is no GPU 'h300'"):
+    with pytest.raises(ValueError, match="gpu='h300': give one of"):
         compile_virtual(BY_NAME["add"].build(), "h300")
 
 

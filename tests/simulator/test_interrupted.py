@@ -5,9 +5,12 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+import ipywidgets
 import pytest
 import tilelang.language as T
 import torch
+import tqdm.auto
+import tqdm.notebook
 import tqdm.std
 from kernels import BY_NAME
 from source_lines import line_of
@@ -15,6 +18,7 @@ from source_lines import line_of
 from tltrace_nb import trace
 from tltrace_nb.core.runtime.jit import VirtualTracedKernel
 from tltrace_nb.core.runtime.virtual import compile_virtual
+from tltrace_nb.simulator import progress
 from tltrace_nb.simulator.errors import MemoryAccessError, SimulationError, StepLimitError
 
 
@@ -160,7 +164,8 @@ class _Clock:
 
 def _written(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, seconds_per_look: float) -> str:
     """What a run writes to stderr when every look at the clock finds so much time gone."""
-    monkeypatch.setattr(tqdm.std, "time", _Clock(seconds_per_look))
+    for module, name in ((tqdm.std, "time"), (progress, "monotonic")):
+        monkeypatch.setattr(module, name, _Clock(seconds_per_look))
     monkeypatch.setattr("sys.stderr", stream)
     trace.simulate(_tiles(), A, -1, gpu="classroom")
     return stream.getvalue()
@@ -183,12 +188,35 @@ def test_a_log_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_kernels_of_trace_jit_show_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = _Terminal()
-    monkeypatch.setattr(tqdm.std, "time", _Clock(0.2))
+    for module, name in ((tqdm.std, "time"), (progress, "monotonic")):
+        monkeypatch.setattr(module, name, _Clock(0.2))
     monkeypatch.setattr("sys.stderr", stream)
     reference = BY_NAME["softmax"]
     virtual = compile_virtual(reference.build(), "classroom")
     VirtualTracedKernel(None, virtual, list(reference.out_idx), trace.captured)(*reference.inputs("cpu"))
     assert "/64 [" in stream.getvalue()
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_a_bar_in_a_notebook_leaves_no_widget_behind_unless_it_tells_of_an_end_too_early(
+    done: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_widgets = ipywidgets.widgets.widget._instances
+    monkeypatch.setattr(tqdm.auto, "tqdm", tqdm.notebook.tqdm)
+    monkeypatch.setattr(tqdm.notebook, "display", lambda _: None)
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 0)
+    before = len(open_widgets)
+    with progress.progress_bar("kernel") as told:
+        told(1, 2)
+        assert len(open_widgets) > before
+        told(2 if done else 1, 2)
+    assert (len(open_widgets) == before) == done
+
+
+def test_a_short_run_makes_no_widget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tqdm.auto, "tqdm", None)
+    with progress.progress_bar("kernel") as told:
+        told(1, 1)
 
 
 def test_progress_is_told_while_no_cta_ends() -> None:

@@ -19,8 +19,6 @@ from tltrace_nb.data.sites import COLUMN, ROW
 from tltrace_nb.data.slots import STATE_DONE, headers, records
 
 GPU_OF = {"sm_80": "a100", "sm_90a": "h200"}
-UNSUPPORTED: dict[str, str] = {}
-"""Reference kernels that the virtual GPU refuses, and why: none."""
 
 BY_DATA = {
     "branches": "a condition on a loaded flag",
@@ -40,12 +38,7 @@ BY_DATA = {
 }
 """Reference kernels that ``kernels.replay`` cannot follow, because their way depends on more than indices."""
 
-CASES = [
-    pytest.param(r.name, a, id=f"{r.name}-{a}", marks=tier(r))
-    for r in REFERENCES
-    for a in r.architectures
-    if r.name not in UNSUPPORTED
-]
+CASES = [pytest.param(r.name, a, id=f"{r.name}-{a}", marks=tier(r)) for r in REFERENCES for a in r.architectures]
 
 
 @functools.cache
@@ -114,10 +107,6 @@ def test_time_and_records_do_not_depend_on_the_arithmetic(name: str) -> None:
     *_, functional = traced(name, "sm_90a")
     *_, skipped = traced(name, "sm_90a", functional=False)
     assert np.array_equal(functional.slots, skipped.slots)
-
-
-def test_what_is_not_supported_is_refused() -> None:
-    assert UNSUPPORTED == {}
 
 
 def _block(trace: Trace, cta: int) -> tuple[int, int, int]:

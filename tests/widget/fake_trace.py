@@ -92,6 +92,7 @@ def make_trace(
     clean = {
         "cta": 0, "group": "default", "role": None, "thread": 0, "entered": True, "executed": 9, "recorded": 9,
         "lost": 0, "unmatched_ends": 0, "unfinished": False, "corrupt": 0, "max_events": 64,
+        "timer_back": False,
     }  # fmt: skip
     loss_frame = pd.DataFrame([clean | row for row in losses], columns=list(clean))
     return FakeTrace(events, ctas, pd.DataFrame(arrows), loss_frame, FakeMeta(**meta))

@@ -81,7 +81,7 @@ def test_asking_for_unknown_time_is_an_error() -> None:
 
 def test_a_wrong_time_lists_the_right_ones() -> None:
     wrong: Any = "seconds"
-    with pytest.raises(ValueError, match="'seconds' is not one of 'auto', 'cycles', 'ns'"):
+    with pytest.raises(ValueError, match="time='seconds': give one of 'auto', 'cycles', 'ns'"):
         layout(pipeline(), limit=1000, time=wrong)
 
 

@@ -80,5 +80,5 @@ def test_outside_a_notebook_both_are_told(pair: Pair, capsys: pytest.CaptureFixt
 
 
 def test_something_that_is_no_trace_is_refused() -> None:
-    with pytest.raises(TypeError, match="beside takes a Trace, not int"):
+    with pytest.raises(TypeError, match="other=.*: give a Trace"):
         trace("gemm_3").beside(3)  # type: ignore[arg-type]

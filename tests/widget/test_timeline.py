@@ -18,6 +18,7 @@ from ipywidgets.widgets.widget import _instances
 
 from tltrace_nb.widget.display import show
 from tltrace_nb.widget.runs import to_runs
+from tltrace_nb.widget.shown import CELLS
 from tltrace_nb.widget.timeline import SAVED_BYTES, Timeline
 from tltrace_nb.widget.wire import encode
 
@@ -37,8 +38,10 @@ def notebook() -> Iterator[Any]:
     parent: dict[str, Any] = {"metadata": {}, "header": {}}
     runs = iter(range(1000))
 
-    def cell(name: str) -> None:
-        parent.update(metadata={"cellId": name}, header={"msg_id": str(next(runs))})
+    def cell(name: str, code: str = "") -> None:
+        parent.update(
+            metadata={"cellId": name} if name else {}, header={"msg_id": str(next(runs))}, content={"code": code}
+        )
 
     shell.get_parent = lambda: parent
     yield SimpleNamespace(cell=cell, shell=shell)
@@ -70,7 +73,7 @@ def test_an_unknown_keyword_is_a_type_error_with_the_right_ones() -> None:
 
 @pytest.mark.parametrize("wrong", [{"time": "hours"}, {"theme": "blue"}, {"view": {"zoom": 3}}])
 def test_a_wrong_value_is_a_value_error_with_the_right_ones(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"not one of|has no 'zoom'; it has unit, span"):
+    with pytest.raises(ValueError, match=r"give one of|has no 'zoom'; it has unit, span"):
         Timeline(pipeline(), **wrong)
 
 
@@ -150,7 +153,7 @@ def test_select_none_selects_nothing() -> None:
 
 
 def test_select_takes_nothing_else() -> None:
-    with pytest.raises(TypeError, match="a query, a mask or rows of the frame, not int"):
+    with pytest.raises(TypeError, match="rows=3: give a query"):
         Timeline(pipeline()).select(3)
 
 
@@ -239,9 +242,9 @@ def test_zoom_to_rows_shows_all_of_them(ctas: int) -> None:
 
 def test_zoom_to_nothing_or_backwards_is_an_error() -> None:
     timeline = Timeline(pipeline())
-    with pytest.raises(ValueError, match="no rows"):
+    with pytest.raises(ValueError, match="start=<DataFrame>: give a time, or rows"):
         timeline.zoom_to(timeline.selection)
-    with pytest.raises(ValueError, match="end must be after the start"):
+    with pytest.raises(ValueError, match="a time after the start"):
         timeline.zoom_to(200, 100)
 
 
@@ -324,7 +327,7 @@ def test_show_displays_a_timeline(notebook: Any) -> None:
 
 def test_show_takes_one_of_its_renderers(notebook: Any) -> None:
     wrong: Any = "webgl"
-    with pytest.raises(ValueError, match="'webgl' is not one of 'timeline', 'plotly'"):
+    with pytest.raises(ValueError, match="renderer='webgl': give one of 'timeline', 'plotly'"):
         show(pipeline(), renderer=wrong)
 
 
@@ -350,6 +353,28 @@ def test_running_a_cell_fifty_times_leaves_one_widget(notebook: Any) -> None:
     assert widgets() == before
     assert last is not None
     assert last() is None
+
+
+def test_where_cells_have_no_names_running_the_same_code_again_leaves_one_widget(notebook: Any) -> None:
+    trace, counts = pipeline(), []
+    for _ in range(40):
+        notebook.cell("", "trace.show()")
+        with capture_output():
+            show(trace)
+        counts.append(widgets())
+    assert set(counts[1:]) == {counts[0]}
+
+
+@pytest.mark.parametrize("header", [True, False], ids=["with executions", "without"])
+def test_where_cells_have_no_names_the_latest_ones_keep_their_timelines(notebook: Any, header: bool) -> None:
+    kept = []
+    for number in range(40):
+        notebook.cell("", f"trace.show()  # {number}")
+        if not header:
+            notebook.shell.get_parent = dict
+        kept.append(Timeline(pipeline()))
+        outputs(kept[-1])
+    assert [each.comm is not None for each in kept] == [number >= 40 - CELLS for number in range(40)]
 
 
 def test_two_cells_keep_a_timeline_each(notebook: Any) -> None:

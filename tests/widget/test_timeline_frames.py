@@ -76,7 +76,7 @@ def test_another_kind_is_said() -> None:
 
 @pytest.mark.parametrize("thing", [None, 3, "gemm.tltrace", np.zeros(3)])
 def test_anything_else_is_a_type_error(thing: Any) -> None:
-    with pytest.raises(TypeError, match="a Trace or a DataFrame of events, not"):
+    with pytest.raises(TypeError, match="source=.*: give a Trace, or a DataFrame of events"):
         frames(thing)
 
 

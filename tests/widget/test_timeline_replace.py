@@ -116,6 +116,6 @@ def test_what_is_too_large_to_be_saved_is_asked_for(monkeypatch: pytest.MonkeyPa
 def test_what_is_no_trace_is_a_type_error_and_the_run_stays() -> None:
     timeline = Timeline(pipeline())
     header = timeline.header
-    with pytest.raises(TypeError, match="a Trace or a DataFrame of events, not int"):
+    with pytest.raises(TypeError, match="source=.*: give a Trace, or a DataFrame of events"):
         timeline.replace(3)  # type: ignore[arg-type]
     assert timeline.header == header

@@ -14,7 +14,7 @@ from random_traces import traces
 from wire_reader import Read, columns, read
 
 from tltrace_nb.base.palette import name_colors
-from tltrace_nb.core.trace import load
+from tltrace_nb.core.loading import load
 from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.widget.wire import encode
 

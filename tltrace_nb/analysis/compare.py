@@ -15,7 +15,9 @@ is below ``CHANCE``, and the change is at least ``least``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,15 +26,16 @@ import pandas as pd
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import DOWN, GREY, MOST_BARS, RED, bars, chart, most
 from tltrace_nb.analysis.launch import caveats
-from tltrace_nb.analysis.matching import BY, Matched, Rows, gather, match
-from tltrace_nb.analysis.spans import Array, Ints, groups
+from tltrace_nb.analysis.matching import BY, Matched, match
+from tltrace_nb.analysis.spans import Array, Ints
 from tltrace_nb.analysis.student import moderated, two_sided
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, file, number, one_of, wrong
+from tltrace_nb.data.trace_data import TraceData
+from tltrace_nb.data.tracefile import read_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from tltrace_nb.data.trace_data import TraceData
 
 By = Literal["name", "payload", "track"]
 
@@ -44,29 +47,45 @@ NAMED = 3
 """Names in a verdict."""
 
 
-def compare(
-    a: TraceData | Sequence[TraceData], b: TraceData | Sequence[TraceData], *, by: By = "name", least: float = 0.02
-) -> Table:
+Runs = TraceData | str | os.PathLike[str] | Sequence[TraceData | str | os.PathLike[str]]
+"""A trace, the file of one, a folder of those of repeated runs, or a list of traces and files."""
+
+
+def _runs(name: str, value: Any) -> list[TraceData]:
+    """The traces of one side."""
+    may = "a Trace, a .tltrace file, a folder with those of repeated runs, or a list of traces and files"
+    if isinstance(value, str | os.PathLike):
+        path = Path(file(name, value))
+        files = sorted(path.glob("*.tltrace")) if path.is_dir() else [path]
+        if not files:
+            wrong(name, value, f"{may}; there is no .tltrace file in this folder")
+        return [TraceData(*read_trace(each)) for each in files]
+    if isinstance(value, TraceData):
+        return [value]
+    if not isinstance(value, Sequence) or isinstance(value, bytes):
+        wrong(name, value, may, TypeError)
+    if not value:
+        wrong(name, value, f"at least one trace: {may}")
+    return [run for place, each in enumerate(value) for run in _runs(f"{name}[{place}]", each)]
+
+
+@checked(by=one_of(BY), least=number(0, "a share of the duration, such as 0.02, and not negative"))
+def compare(a: Runs, b: Runs, *, by: By = "name", least: float = 0.02) -> Table:
     """What is faster or slower in ``b`` than in ``a``, by name, by name and payload, or by name, thread and lane.
 
-    ``a`` and ``b`` are traces, or lists of traces of repeated runs (``trace.run(..., repeat=5)``), two of each at
-    least for the noise between runs to be known. ``least``: the smallest relative change that counts. The columns are
-    ``columns.COMPARE``; ``result.attrs["verdict"]`` says it in a line. Raises ``ValueError`` for another ``by``, a
-    negative ``least``, and an empty list.
+    ``a`` and ``b`` are traces, ``.tltrace`` files, folders with those of repeated runs, or lists of traces and files of
+    repeated runs (``trace.run(..., repeat=5)``), two of each at least for the noise between runs to be known.
+    ``least``: the smallest relative change that counts. The columns are ``columns.COMPARE``;
+    ``result.attrs["verdict"]`` says it in a line. Raises ``ValueError`` for another ``by``, a negative ``least``,
+    and an empty list, ``TypeError`` for values of another type, and what ``load`` raises.
 
     >>> compare(before, after).attrs["verdict"]
     """
-    if by not in BY:
-        raise ValueError(f"by={by!r} is not one of {', '.join(map(repr, BY))}")
-    if least < 0:
-        raise ValueError(f"least={least}: a share of the duration, such as 0.02, and not negative")
-    runs_a, runs_b = (list(each) if isinstance(each, Sequence) else [each] for each in (a, b))
-    if not runs_a or not runs_b:
-        raise ValueError("compare needs at least one trace on each side, got an empty list")
+    runs_a, runs_b = _runs("a", a), _runs("b", b)
     notes = _notes(runs_a, runs_b)
-    rows = gather([*runs_a, *runs_b], by)
-    matched = match(rows, len(runs_a), notes)
-    found = _differences(rows, matched, len(runs_a), len(runs_b), notes)
+    repeated = len(runs_a) > 1 and len(runs_b) > 1
+    matched = match([*runs_a, *runs_b], len(runs_a), by, not repeated, notes)
+    found = _differences(matched, len(runs_a), len(runs_b), notes)
     found["p"] = np.minimum(found["p"] * max(len(found), 1), 1)
     found["changed"] = (found["p"] < CHANCE) & ((found["ratio"] - 1).abs() >= least)
     order = np.lexsort((-(found["ratio"] - 1).abs().fillna(0), ~found["changed"]))
@@ -76,13 +95,10 @@ def compare(
     return result
 
 
-def _differences(rows: Rows, matched: Matched, runs_a: int, runs_b: int, notes: list[str]) -> pd.DataFrame:
+def _differences(matched: Matched, runs_a: int, runs_b: int, notes: list[str]) -> pd.DataFrame:
     """One line per row: counts, means, ratio, its standard error, and the chance of it in this row alone."""
-    count, runs = len(rows.keys), runs_a + runs_b
-    chosen = matched.counts
-    row, run, duration = rows.row[chosen], rows.run[chosen], rows.duration[chosen]
-    number = np.bincount(row * runs + run, minlength=count * runs).reshape(count, runs)
-    total = np.bincount(row * runs + run, duration, count * runs).reshape(count, runs)
+    count, runs = len(matched.keys), runs_a + runs_b
+    number, total = matched.number, matched.total
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total / number
         mean_a, mean_b = mean[:, :runs_a].mean(axis=1), mean[:, runs_a:].mean(axis=1)
@@ -98,14 +114,12 @@ def _differences(rows: Rows, matched: Matched, runs_a: int, runs_b: int, notes: 
                 "of one side there is one run: the noise is taken from the spread over CTAs, and what differs from "
                 "run to run (clocks, memory, neighbours) is not in it: pass lists of repeated runs"
             )
-            error, freedom = _over_ctas(rows, matched, runs_a)
+            error, freedom = _over_ctas(matched)
         t = np.where(mean_b == mean_a, 0, np.abs(mean_b - mean_a) / error)
-    unit_row = np.zeros(rows.units, np.int64)
-    unit_row[rows.unit] = rows.row
-    lines = rows.keys.assign(
+    lines = matched.keys.assign(
         matched=number.min(axis=1, initial=np.iinfo(np.int64).max) if runs else 0,
-        only_a=np.bincount(unit_row[matched.in_a & ~matched.in_b], minlength=count),
-        only_b=np.bincount(unit_row[matched.in_b & ~matched.in_a], minlength=count),
+        only_a=matched.only_a,
+        only_b=matched.only_b,
         mean_a=mean_a,
         mean_b=mean_b,
         difference=mean_b - mean_a,
@@ -118,25 +132,9 @@ def _differences(rows: Rows, matched: Matched, runs_a: int, runs_b: int, notes: 
     return lines
 
 
-def _over_ctas(rows: Rows, matched: Matched, first_b: int) -> tuple[Array, Ints]:
+def _over_ctas(matched: Matched) -> tuple[Array, Ints]:
     """Standard error and degrees of freedom from the spread over CTAs; over single ranges where there is one CTA."""
-    count = len(rows.keys)
-    chosen = matched.counts
-    many = len(np.unique(rows.cta[chosen])) > 1
-    block = rows.cta[chosen] if many else rows.unit[chosen]
-    side = (rows.run[chosen] >= first_b).astype(np.int64)
-    cell, cells_ = groups(rows.row[chosen], block, *(() if matched.paired else (side,)))
-    row_of, side_of = np.zeros(cells_, np.int64), np.zeros(cells_, np.int64)
-    row_of[cell], side_of[cell] = rows.row[chosen], side
-    duration = rows.duration[chosen]
-    if matched.paired:  # per block, the mean of b less that of a
-        value = np.zeros(cells_)
-        for which, sign in ((0, -1), (1, 1)):
-            mine = side == which
-            value += sign * np.bincount(cell[mine], duration[mine], cells_) / np.bincount(cell[mine], minlength=cells_)
-        side_of[:] = 0
-    else:
-        value = np.bincount(cell, duration, cells_) / np.bincount(cell, minlength=cells_)
+    count, row_of, side_of, value = len(matched.keys), matched.cell_row, matched.cell_side, matched.cell_value
     variance, freedom = np.zeros(count), np.zeros(count, np.int64)
     for which in (0,) if matched.paired else (0, 1):
         mine = row_of[side_of == which]

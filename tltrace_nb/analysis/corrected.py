@@ -16,19 +16,21 @@ it (``docs/accuracy.md``) stays in.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, most
 from tltrace_nb.analysis.launch import caveats, gpu_of
+from tltrace_nb.analysis.parts import each, joined, parts
 from tltrace_nb.analysis.ranges import ranges_of, renamed
 from tltrace_nb.analysis.spans import Array, Axis, Ints, groups
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, cycles, optional
 from tltrace_nb.data.decode import Frames
 from tltrace_nb.data.headline import count
-from tltrace_nb.data.trace_data import TraceData
+from tltrace_nb.data.trace_data import TraceData, a_trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +40,7 @@ BELIEVED = 0.05
 """Share of the CTAs' time in records up to which a trace is called undisturbed."""
 
 
+@checked(trace=a_trace, cost=optional(cycles))
 def corrected(trace: TraceData, cost: float | None = None) -> tuple[Frames, float]:
     """The frames without the cost of the trace's records, ``cost`` cycles each (default: the GPU model's), and that.
 
@@ -47,6 +50,7 @@ def corrected(trace: TraceData, cost: float | None = None) -> tuple[Frames, floa
     return _corrected(trace, cost), cost
 
 
+@checked(trace=a_trace, cost=optional(cycles))
 def overhead(trace: TraceData, cost: float | None = None) -> Table:
     """Per name the records inside its ranges and what they cost, ``cost`` cycles each (default: the GPU model's).
 
@@ -54,26 +58,37 @@ def overhead(trace: TraceData, cost: float | None = None) -> Table:
     ``ValueError`` where no cost is known, and for a negative one.
     """
     cost = _known(trace, cost)
-    events = trace.events
+    stay = _stays(trace.ctas)
+    found = each(lambda part: _of_names(part.events, stay, cost), parts(trace))
+    names = trace.events["name"].cat.categories
+    cells = {"name": renamed(names, np.arange(len(names)))}
+    for i, column in enumerate(("count", "total", "records", "cost")):
+        summed = np.sum([of_names[i] for of_names, _ in found], axis=0)
+        cells[column] = summed if column == "cost" else summed.astype(np.int64)
+    cells["share"] = cells["cost"] / np.maximum(cells["total"], 1)
+    notes = [*caveats(trace), f"a record counts as {cost:g} cycles; what it does to the code around it is not in this"]
+    result = table("corrected", columns.OVERHEAD, cells, notes)
+    result = result[result["count"] > 0].sort_values("share", ascending=False, ignore_index=True)
+    result.attrs["verdict"] = _verdict(trace, [spent for _, most_ in found for spent in most_])
+    return result
+
+
+def _of_names(events: pd.DataFrame, stay: pd.Series[Any], cost: float) -> tuple[list[Array], list[float]]:
+    """By the code of a name, the ranges of some CTAs, their cycles, records and cost; and each CTA's busiest thread."""
     found = ranges_of(events, ended=True)
     records = _Records.of(events, cost)
     thread = records.thread[found.row]
     inside = records.number(thread, found.end) - records.number(thread, found.start)
     removed = records.shift(thread, found.end) - records.shift(thread, found.start)
-    total = np.bincount(found.name, found.end - found.start, found.names).astype(np.int64)
-    cells = {
-        "name": renamed(events["name"].cat.categories, np.arange(found.names)),
-        "count": np.bincount(found.name, minlength=found.names),
-        "total": total,
-        "records": np.bincount(found.name, inside, found.names).astype(np.int64),
-        "cost": np.bincount(found.name, removed, found.names),
-    }
-    cells["share"] = cells["cost"] / np.maximum(total, 1)
-    notes = [*caveats(trace), f"a record counts as {cost:g} cycles; what it does to the code around it is not in this"]
-    result = table("corrected", columns.OVERHEAD, cells, notes)
-    result = result[result["count"] > 0].sort_values("share", ascending=False, ignore_index=True)
-    result.attrs["verdict"] = _verdict(trace, records)
-    return result
+    weights = (None, found.end - found.start, inside, removed)
+    cta, threads = records.of_threads(events["cta"].to_numpy())
+    _, most_ = _largest(cta, records.shift(threads, stay.reindex(cta).to_numpy()))
+    return [np.bincount(found.name, weight, found.names) for weight in weights], most_
+
+
+def _stays(ctas: pd.DataFrame) -> pd.Series[Any]:
+    """The cycles of each CTA, by its id."""
+    return ctas.set_index("cta")["duration"]
 
 
 def _known(trace: TraceData, cost: float | None) -> float:
@@ -130,6 +145,13 @@ class _Records:
         late = self.late[index] + np.minimum(since, self.cost * self.times[index])
         return np.where((index >= 0) & (self.axis.key(self.time[index]) == thread), late, 0)
 
+    def of_threads(self, cta: Array) -> tuple[Array, Ints]:
+        """The CTA of each thread, given that of each event, and the threads."""
+        home = np.arange(self.axis.keys)
+        first = np.zeros(len(home), np.int64)
+        first[self.thread[::-1]] = np.arange(len(self.thread))[::-1]
+        return cta[first], home
+
     def number(self, thread: Ints, time: Ints) -> Ints:
         """How many records of the thread lie before ``time``."""
         total = np.concatenate([[0], np.cumsum(self.times)])
@@ -141,48 +163,53 @@ def _corrected(trace: TraceData, cost: float) -> Frames:
     events, ctas = trace.events, trace.ctas
     if events.empty:
         return Frames(events, ctas, trace.flows, trace.sites, trace.losses, events)
+    clock = ctas.set_index("cta")
+    moved = each(lambda part: _moved(part.events, clock, cost), parts(trace))
+    cta, ends = (np.concatenate([part[i] for _, part in moved]) for i in (0, 1))
+    better = events.assign(**joined([columns_ for columns_, _ in moved]))
+    # A CTA ends with its last thread; which that is, is not known where it did more after its last record.
+    duration = ctas["cta"].map(dict(zip(cta, ends, strict=True))).fillna(ctas["duration"]).astype("int64")
+    shorter = ctas.assign(duration=duration, end_ns=ctas["start_ns"] + duration / ctas["clock_ghz"])
+    return Frames(better.copy(deep=False), shorter, trace.flows, trace.sites, trace.losses, better)
+
+
+def _moved(
+    events: pd.DataFrame, clock: pd.DataFrame, cost: float
+) -> tuple[dict[str, Array], tuple[list[int], list[float]]]:
+    """The columns that change, for the events of some CTAs, and when each CTA ends then."""
     records = _Records.of(events, cost)
     moved = [records.shift(records.thread, events[column].to_numpy()) for column in ("start", "end")]
     start, end = (
         events[column].to_numpy() - np.round(by).astype(np.int64)
         for column, by in zip(("start", "end"), moved, strict=True)
     )
-    ghz = ctas.set_index("cta")["clock_ghz"].reindex(events["cta"]).to_numpy()
-    better = events.assign(
-        start=start,
-        end=end,
-        duration=end - start,
-        start_ns=events["start_ns"].to_numpy() - moved[0] / ghz,
-        duration_ns=(end - start) / ghz,
-    )
-    # A CTA ends with its last thread; which that is, is not known where it did more after its last record.
-    home, first = np.unique(records.thread, return_index=True)
-    cta = events["cta"].to_numpy()[first]
-    stay = ctas.set_index("cta")["duration"].reindex(cta).to_numpy()
-    ends = (stay - records.shift(home, stay)).round()
-    duration = ctas["cta"].map(dict(zip(*_largest(cta, ends), strict=True))).fillna(ctas["duration"]).astype("int64")
-    shorter = ctas.assign(duration=duration, end_ns=ctas["start_ns"] + duration / ctas["clock_ghz"])
-    return Frames(better.copy(deep=False), shorter, trace.flows, trace.sites, trace.losses, better)
+    cta, threads = records.of_threads(events["cta"].to_numpy())
+    ghz = clock["clock_ghz"].reindex(cta).to_numpy()[records.thread]
+    cells = {
+        "start": start,
+        "end": end,
+        "duration": end - start,
+        "start_ns": events["start_ns"].to_numpy() - moved[0] / ghz,
+        "duration_ns": (end - start) / ghz,
+    }
+    stay = clock["duration"].reindex(cta).to_numpy()
+    return cells, _largest(cta, (stay - records.shift(threads, stay)).round())
 
 
 def _largest(key: Array, value: Array) -> tuple[list[int], list[float]]:
     """The distinct keys and the largest value of each."""
     order = np.lexsort((value, key))
-    last = np.concatenate([key[order][1:] != key[order][:-1], [True]])
+    last = np.concatenate([key[order][1:] != key[order][:-1], [True]])[: len(key)]
     return key[order][last].tolist(), value[order][last].tolist()
 
 
-def _verdict(trace: TraceData, records: _Records) -> str:
-    """How much of the CTAs' time the busiest thread of each spent recording, and what follows."""
-    events, ctas = trace.events, trace.ctas
-    if events.empty or not int(ctas["duration"].sum()):
+def _verdict(trace: TraceData, spent: list[float]) -> str:
+    """How much of the CTAs' time the busiest thread of each ``spent`` recording, and what follows."""
+    time = int(trace.ctas["duration"].sum())
+    if not spent or not time:
         return "no records, no cost"
-    home, first = np.unique(records.thread, return_index=True)
-    stay = ctas.set_index("cta")["duration"].reindex(events["cta"].to_numpy()[first]).to_numpy()
-    spent = records.shift(home, stay)
-    _, most_ = _largest(events["cta"].to_numpy()[first], spent)
-    share = sum(most_) / float(ctas["duration"].sum())
-    said = f"records take {share:.1%} of the CTAs' time, {count(round(sum(most_) / len(most_)), 'cycle')} of each CTA"
+    share = sum(spent) / float(time)
+    said = f"records take {share:.1%} of the CTAs' time, {count(round(sum(spent) / len(spent)), 'cycle')} of each CTA"
     if share <= BELIEVED:
         return f"{said}: believe the trace"
     return f"{said}, more than {BELIEVED:.0%}: mark less, or look at corrected() times with care"

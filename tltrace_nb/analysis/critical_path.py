@@ -18,8 +18,8 @@ schedule as it was recorded: a thread that would go another way is not foreseen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,19 +27,26 @@ import numpy as np
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, most
 from tltrace_nb.analysis.launch import caveats
-from tltrace_nb.analysis.links import Links, links
+from tltrace_nb.analysis.links import NO_LINKS, Links, links, links_notes
+from tltrace_nb.analysis.parts import Part, each, joined, parts
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, numbered, ranges_of
-from tltrace_nb.analysis.spans import Axis, Ints, groups, ordinal
+from tltrace_nb.analysis.spans import Array, Axis, Ints, groups, ordinal
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, names
 from tltrace_nb.data.cells import category, masked
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
     from tltrace_nb.data.trace_data import TraceData
 
 VIA = ("entry", "thread", "dag", "barrier")
 _ENTRY, _THREAD, _DAG, _BARRIER = range(4)
+
+FEW = 16
+"""CTAs below which a loop over their ranges is faster than arrays that are as short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,7 @@ class _Edges:
     via: Ints
 
 
+@checked(trace=a_trace, barriers=names)
 def critical_path(trace: TraceData, *, barriers: str | Iterable[str] = ()) -> Table:
     """The chain that bounds each CTA, and the slack of every range; see ``columns.CRITICAL_PATH`` and the module.
 
@@ -61,47 +69,104 @@ def critical_path(trace: TraceData, *, barriers: str | Iterable[str] = ()) -> Ta
 
     >>> chain = trace.critical_path().query("critical and cta == 0").sort_values("step")
     """
-    events = trace.events
-    every = ranges_of(events, ended=True)
-    wanted = numbered(events, barriers, "barriers")
-    arrows = links(trace, every)
-    notes = [*caveats(trace), *arrows.notes]
-    if not len(every):
+    wanted = numbered(trace.events, barriers, "barriers")
+    several = parts(trace)
+    bound = each(lambda part: _of_part(part, bool(trace.table.flows), wanted), several)
+    notes = [*caveats(trace), *links_notes([part.arrows for part in bound])]
+    threads, ctas = (sum(getattr(part, of) for part in bound) for of in ("threads", "ctas"))
+    if not ctas:
         notes.append(NO_RANGES)
-    elif not trace.table.flows and not wanted and every.threads > len(np.unique(every.cta)):
+    elif not trace.table.flows and not wanted and threads > ctas:
         notes.append(
             "no arrows (trace.dag) and no barriers= say which thread waited for which: the chain stays on the thread "
             "whose range ends last"
         )
+    ends = np.cumsum([len(part.rank) for part in bound])[:-1]
+    found = zip(several, bound, *(np.split(of, ends) for of in (_slack(bound), _walk(bound))), strict=True)
+    rows = each(lambda of_part: _rows(of_part[0].events, *of_part[1:]), found)
+    return table("critical_path", columns.CRITICAL_PATH, joined(rows), notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The ranges of a part that enclose no other, by CTA and end, and what binds each. Sources are positions in it.
+
+    ``rank`` is the row in the part, ``end`` the range's own; ``sizes`` are the ranges of each CTA. ``binder`` was done
+    at ``arrival``, ``how`` it binds; ``previous`` is the range before on the thread, which came ``early`` by so much.
+    ``others`` are the dependencies on other threads, by destination; each came ``room`` cycles before what binds.
+    """
+
+    rank: Ints
+    sizes: Ints
+    end: Ints
+    binder: Array
+    arrival: Ints
+    how: Array
+    previous: Array
+    early: Ints
+    src: Ints
+    dst: Ints
+    room: Ints
+    arrows: Links
+    threads: int
+    ctas: int
+
+
+def _of_part(part: Part, linked: bool, barriers: list[int]) -> _Bound:
+    every = ranges_of(part.events, ended=True)
+    arrows = links(part, every) if linked else NO_LINKS
     rank = _ranks(every)
     previous = _previous(every.thread[rank])
-    others = _others(every, rank, previous, arrows, wanted)
-    binder, arrival, via, slack = _solve(every, rank, previous, others)
+    others = _others(every, rank, previous, arrows, barriers)
+    end = every.end[rank]
+    binder, arrival, how = _binders(end, previous, others)
+    return _Bound(
+        rank=every.row[rank],
+        sizes=np.bincount(every.home[rank], minlength=every.ctas),
+        end=end,
+        binder=binder.astype(np.int32),
+        arrival=arrival,
+        how=how.astype(np.int8),
+        previous=previous.astype(np.int32),
+        early=arrival - np.where(previous >= 0, end[previous], 0),
+        src=others.src,
+        dst=others.dst,
+        room=arrival[others.dst] - others.arrival,
+        arrows=replace(arrows, src=NO_LINKS.src, dst=NO_LINKS.dst),
+        threads=every.threads,
+        ctas=every.ctas,
+    )
 
-    start = np.maximum(every.start[rank], arrival)
-    gap = start - np.where(binder < 0, 0, arrival)
-    critical, step = _walk(every.cta[rank], binder)
-    back = np.argsort(rank, kind="stable")  # from the order of ends to that of the events
-    rows = every.row[rank][back]
+
+def _rows(events: pd.DataFrame, bound: _Bound, slack: Ints, step: Array) -> dict[str, Any]:
+    """The result for the events of a part, by column."""
+    critical = step >= 0
+    start = np.maximum(events["start"].to_numpy()[bound.rank], bound.arrival)
+    gap = start - np.where(bound.binder < 0, 0, bound.arrival)
+    back = np.argsort(bound.rank, kind="stable")  # from the order of ends to that of the events
+    rows, critical = bound.rank[back], critical[back]
     values: dict[str, Any] = cells(events, rows, ("cta", "thread", "name", "role", "lane", "payload", "start", "end"))
     values |= {
-        "event": rows.astype(np.int32),
-        "critical": critical[back],
-        "step": masked(step[back].astype(np.int32), ~critical[back]),
-        "on_path": np.where(critical, every.end[rank] - start, 0)[back],
-        "gap": np.where(critical, gap, 0)[back],
-        "via": category(VIA, [0, 1, 2, 3], via[back]),
+        "event": events.index[rows].to_numpy(np.int32),
+        "critical": critical,
+        "step": masked(np.maximum(step[back], 0), ~critical),
+        "on_path": np.where(critical, (bound.end - start)[back], 0),
+        "gap": np.where(critical, gap[back], 0),
+        "via": category(VIA, [0, 1, 2, 3], bound.how[back]),
         "slack": slack[back],
     }
-    return table("critical_path", columns.CRITICAL_PATH, values, notes)
+    return {column: values[column] for column in columns.CRITICAL_PATH}
 
 
 def _ranks(every: Ranges) -> Ints:
     """The ranges that enclose no other, by CTA and then by end: every dependency leads from an earlier to a later."""
     leaf = np.flatnonzero(~every.encloses)
-    _, cta = np.unique(every.cta[leaf], return_inverse=True)
-    axis = Axis.of(int(cta.max(initial=0)) + 1, every.start, every.end)
-    return leaf[np.lexsort((every.start[leaf], axis.at(cta, every.end[leaf])))]
+    place = Axis.of(every.ctas, every.start, every.end).at(every.home[leaf], every.end[leaf])
+    order = np.argsort(place, kind="stable")
+    same = np.diff(place[order]) == 0
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    order[tied] = order[tied][np.lexsort((every.start[leaf][order[tied]], place[order[tied]]))]
+    return leaf[order]
 
 
 def _previous(thread: Ints) -> Ints:
@@ -135,8 +200,7 @@ def _barriers(every: Ranges, rank: Ints, names: list[int]) -> tuple[Ints, Ints]:
     mine = mine[np.lexsort((every.start[rank][mine], every.name[rank][mine], every.thread[rank][mine]))]
     on_thread, _ = groups(every.thread[rank][mine], every.name[rank][mine])
     turn = ordinal(on_thread, np.arange(len(mine)))
-    _, cta = np.unique(every.cta[rank][mine], return_inverse=True)
-    meeting, meetings = groups(cta, every.name[rank][mine], turn)
+    meeting, meetings = groups(every.home[rank][mine], every.name[rank][mine], turn)
     order = np.lexsort((every.start[rank][mine], meeting))
     last = np.zeros(meetings, np.int64)
     last[meeting[order]] = mine[order]  # the last writer of each is the last to arrive
@@ -145,9 +209,8 @@ def _barriers(every: Ranges, rank: Ints, names: list[int]) -> tuple[Ints, Ints]:
     return last[meeting][waiting], mine[waiting]
 
 
-def _solve(every: Ranges, rank: Ints, previous: Ints, others: _Edges) -> tuple[Ints, Ints, Ints, Ints]:
-    """Per range: what binds it (-1: nothing), when that was done, how, and the range's slack."""
-    cta, end = every.cta[rank], every.end[rank]
+def _binders(end: Ints, previous: Ints, others: _Edges) -> tuple[Ints, Ints, Ints]:
+    """Per range: what binds it (-1: nothing), when that was done, and how."""
     binder, how = previous.copy(), np.where(previous >= 0, _THREAD, _ENTRY)
     bound = np.where(previous >= 0, end[previous], 0)
     # Of the others the last for each destination counts, unless its own thread was later.
@@ -156,40 +219,96 @@ def _solve(every: Ranges, rank: Ints, previous: Ints, others: _Edges) -> tuple[I
     binds = arrival >= bound[dst]
     dst = dst[binds]
     binder[dst], bound[dst], how[dst] = src[binds], arrival[binds], via[binds]
+    return binder, bound, how
 
-    last = np.concatenate([cta[1:] != cta[:-1], [True]])[: len(cta)]
-    finish = np.repeat(end[last], np.diff(np.flatnonzero(np.concatenate([[True], last]))))
-    slack = (finish - end).tolist()
-    early = (bound - np.where(previous >= 0, end[previous], 0)).tolist()
-    other = list(
-        zip(others.src.tolist(), (bound[others.dst] - others.arrival).tolist(), others.dst.tolist(), strict=True)
-    )
-    before = previous.tolist()
-    for i in range(len(before) - 1, -1, -1):  # from the last range to the first, whose followers are then done
+
+def _slack(parts: Sequence[_Bound]) -> Ints:
+    """The slack of every range, by the ranges' places in all parts.
+
+    From the last range of a CTA to its first, whose followers are then done: of all CTAs at once, as long as there are
+    many, then one by one.
+    """
+    sizes, last, offsets = _places(parts)
+    slack = np.concatenate([part.end for part in parts])
+    np.subtract(np.repeat(slack[last], sizes), slack, out=slack)
+    previous = _moved([part.previous for part in parts], offsets)
+    early, room = (np.concatenate([getattr(part, of) for part in parts]) for of in ("early", "room"))
+    src, dst = (_moved([getattr(part, of) for part in parts], offsets) for of in ("src", "dst"))
+    turn = last[np.searchsorted(last, dst)] - dst
+    by_turn = np.argsort(turn, kind="stable")
+    bounds = np.searchsorted(turn[by_turn], np.arange(int(sizes.max(initial=0)) + 1))
+    longest = np.argsort(-sizes, kind="stable")
+    many = len(sizes) - np.searchsorted(sizes[longest][::-1], np.arange(1, len(bounds)), side="left")
+    turns = int((many >= FEW).sum())
+    for i in range(turns):
+        at = last[longest[: many[i]]] - i
+        link = previous[at]
+        follows = link >= 0
+        link, at = link[follows], at[follows]
+        slack[link] = np.minimum(slack[link], slack[at] + early[at])
+        edges = by_turn[bounds[i] : bounds[i + 1]]
+        tied = src[edges] >= 0
+        np.minimum.at(slack, src[edges][tied], (slack[dst[edges]] + room[edges])[tied])
+    for cta in longest[: many[turns] if turns < len(many) else 0].tolist():
+        begin, end = int(last[cta] - sizes[cta] + 1), int(last[cta] - turns + 1)
+        mine = slice(*np.searchsorted(dst, [begin, end]).tolist())
+        own, before, ahead = (of[begin:end].tolist() for of in (slack, np.maximum(previous - begin, -1), early))
+        ends = (of[mine].tolist() for of in (np.maximum(src - begin, -1), room, dst - begin))
+        slack[begin:end] = _one_by_one(own, before, ahead, list(zip(*ends, strict=True)))
+    return slack
+
+
+def _one_by_one(
+    slack: list[int], previous: list[int], early: list[int], others: list[tuple[int, int, int]]
+) -> list[int]:
+    """The slack of the ranges of one CTA, in which ``others`` are source, room and destination."""
+    for i in range(len(slack) - 1, -1, -1):
         own = slack[i]
-        if (link := before[i]) >= 0 and own + early[i] < slack[link]:
+        if (link := previous[i]) >= 0 and own + early[i] < slack[link]:
             slack[link] = own + early[i]
-        while other and other[-1][2] == i:
-            link, room, _ = other.pop()
+        while others and others[-1][2] == i:
+            link, room, _ = others.pop()
             if link >= 0 and own + room < slack[link]:
                 slack[link] = own + room
-    return binder, bound, how, np.array(slack, np.int64)
+    return slack
 
 
-def _walk(cta: Ints, binder: Ints) -> tuple[Any, Ints]:
-    """Which ranges are on their CTA's chain, and as which link, counted from the entry."""
-    count = len(cta)
-    critical, step = np.zeros(count, np.bool_), np.zeros(count, np.int64)
-    if not count:
-        return critical, step
-    before = binder.tolist()
-    for end in np.flatnonzero(np.concatenate([cta[1:] != cta[:-1], [True]])).tolist():
-        chain = [end]
-        while (link := before[chain[-1]]) >= 0:
-            chain.append(link)
-        critical[chain] = True
-        step[chain] = np.arange(len(chain) - 1, -1, -1)
-    return critical, step
+def _walk(parts: Sequence[_Bound]) -> Array:
+    """As which link, counted from the entry, each range is on its CTA's chain; -1 where it is not on it."""
+    _, last, offsets = _places(parts)
+    binder = _moved([part.binder for part in parts], offsets)
+    step = np.full(len(binder), -1, np.int32)
+    at, steps = last, 0
+    while len(at) >= FEW:
+        step[at] = steps
+        steps += 1
+        at = binder[at]
+        at = at[at >= 0]
+    for link in at.tolist():
+        here = steps
+        while link >= 0:
+            step[link] = here
+            here, link = here + 1, int(binder[link])
+    # So far they are counted from the last, which is on the chain of every CTA.
+    critical = np.flatnonzero(step >= 0)
+    home = np.searchsorted(last, critical)
+    length = np.zeros(len(last), np.int32)
+    np.maximum.at(length, home, step[critical])
+    step[critical] = length[home] - step[critical]
+    return step
+
+
+def _places(parts: Sequence[_Bound]) -> tuple[Ints, Ints, Ints]:
+    """Of every CTA the ranges and the place of the last, and of every part the place of the first."""
+    sizes = np.concatenate([part.sizes for part in parts])
+    sizes = sizes[sizes > 0]
+    lengths = np.array([len(part.rank) for part in parts])
+    return sizes, np.cumsum(sizes) - 1, np.cumsum(lengths) - lengths
+
+
+def _moved(positions: Sequence[Array], offsets: Ints) -> Ints:
+    """Positions in parts as places in all; -1 stays."""
+    return np.concatenate([np.where(of >= 0, of + by, -1) for of, by in zip(positions, offsets, strict=True)])
 
 
 def figure(result: Table) -> go.Figure:

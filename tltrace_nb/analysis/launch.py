@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from tltrace_nb.base.gpus import PRESETS, Footprint, Gpu, Occupancy, occupancy, preset
+from tltrace_nb.base.gpus import PRESETS, Footprint, Gpu, Occupancy, a_gpu, occupancy
 from tltrace_nb.data import headline as summary
 from tltrace_nb.data.chosen import CtaRuns
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from tltrace_nb.data.sites import SiteTable
     from tltrace_nb.data.trace_data import TraceData
     from tltrace_nb.data.tracefile import TraceMeta
 
@@ -47,7 +50,7 @@ def gpu_of(meta: TraceMeta, gpu: str | Gpu | None = None) -> Gpu | None:
     The name of a card, "NVIDIA GeForce RTX 4090", names a model when its words do, in this order and side by side.
     """
     if gpu is not None:
-        return preset(gpu) if isinstance(gpu, str) else gpu
+        return a_gpu("gpu", gpu)
     words = re.findall(r"[a-z0-9]+", meta.gpu.lower())
     runs = {"".join(words[i : i + n]) for n in (1, 2) for i in range(len(words))}
     return next((model for name, model in PRESETS.items() if name in runs), None)
@@ -66,7 +69,7 @@ def launches(
     if gpu is None:
         notes.append(
             f"the GPU {trace.meta.gpu or '(unnamed)'} is none whose limits are known here, so what an SM could hold is "
-            f"not told: pass gpu=, one of {', '.join(PRESETS)}, or a simulator.machine.Gpu"
+            f"not told: pass gpu=, one of {', '.join(PRESETS)}, or a tltrace_nb.base.gpus.Gpu"
         )
     for number, launch in enumerate(trace.table.launches):
         known = trace.meta.resources[number] if trace.meta.resources else (None, None)
@@ -91,13 +94,27 @@ def launches(
 
 def caveats(trace: TraceData) -> list[str]:
     """What the trace itself lacks, in words: records lost, ranges cut off, CTAs not traced."""
-    notes = list(summary.losses(trace.losses))
-    if cut := int(trace.events["truncated"].sum()):
+    return lacks(trace, trace.losses, int(trace.events["truncated"].sum()), len(trace.slots))
+
+
+class Recorded(Protocol):
+    """A trace, in memory or not, as far as it is asked here."""
+
+    @property
+    def table(self) -> SiteTable: ...
+    @property
+    def whole(self) -> bool: ...
+
+
+def lacks(trace: Recorded, losses: pd.DataFrame, cut: int, ctas: int) -> list[str]:
+    """The caveats of a trace that has these ``losses``, so many ranges that never ended, and slots of so many CTAs."""
+    notes = list(summary.losses(losses))
+    if cut:
         notes.append(f"{summary.count(cut, 'range')} never ended: left out, where an end is needed")
     if not trace.whole:
         how = " (ctas=)" if isinstance(trace.table.ctas, CtaRuns) else ""
         notes.append(
-            f"only {summary.count(len(trace.slots), 'CTA')} of the launch recorded{how}: what the others did, "
+            f"only {summary.count(ctas, 'CTA')} of the launch recorded{how}: what the others did, "
             "and with whom they shared an SM, is not known"
         )
     return notes

@@ -1,8 +1,8 @@
 """What ranges waited for: arrows (``dag``) between the ranges that enclose no other, as plain arrays.
 
-In: a trace. Out: :class:`Links`. An arrow from a range that encloses others leads from the last of those inside, one to
-such a range leads to the first inside. An arrow whose source ends after its destination is no dependency: the pairing
-of the i-th with the i-th does not hold there; such arrows are left out and counted.
+In: a part of a trace. Out: :class:`Links`. An arrow from a range that encloses others leads from the last of those
+inside, one to such a range leads to the first inside. An arrow whose source ends after its destination is no
+dependency: the pairing of the i-th with the i-th does not hold there; such arrows are left out and counted.
 """
 
 from __future__ import annotations
@@ -16,39 +16,58 @@ from tltrace_nb.analysis.ranges import Ranges
 from tltrace_nb.analysis.spans import Axis, Ints
 
 if TYPE_CHECKING:
-    from tltrace_nb.data.trace_data import TraceData
+    from collections.abc import Sequence
+
+    from tltrace_nb.analysis.parts import Part
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Arrows as positions in a :class:`Ranges`, and what is said of those left out."""
+    """Arrows as positions in a :class:`Ranges`, and how many were left out.
+
+    ``unsound`` of ``told`` are no dependencies; ``loose`` touch ranges that never ended, ``bound`` do not.
+    """
 
     src: Ints
     dst: Ints
-    notes: list[str]
+    told: int = 0
+    unsound: int = 0
+    loose: int = 0
+    bound: int = 0
 
 
-def links(trace: TraceData, found: Ranges) -> Links:
-    """The arrows among the ranges in ``found`` that can be dependencies."""
-    flows = trace.flows
-    if not trace.table.flows:
-        return Links(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
-    position = np.full(len(trace.events), -1, np.int64)
+NO_LINKS = Links(np.zeros(0, np.int64), np.zeros(0, np.int64))
+"""Those of a kernel without arrows."""
+
+
+def links(part: Part, found: Ranges) -> Links:
+    """The arrows among the ranges in ``found``, those of ``part``, that can be dependencies."""
+    flows = part.flows
+    position = np.full(len(part.events), -1, np.int64)
     position[found.row] = np.arange(len(found))
-    src, dst = (position[flows[side].to_numpy()] for side in ("src", "dst"))
+    label = int(part.events.index[0]) if len(part.events) else 0
+    src, dst = (position[flows[side].to_numpy() - label] for side in ("src", "dst"))
     both = (src >= 0) & (dst >= 0)
     first, last = _inside(found)
     src, dst = last[src[both]], first[dst[both]]
     sound = (found.end[src] <= found.end[dst]) & (src != dst)
+    bound = int(both.sum())
+    return Links(src[sound], dst[sound], len(flows), int((~sound).sum()), len(flows) - bound, bound)
+
+
+def links_notes(parts: Sequence[Links]) -> list[str]:
+    """What is said of the arrows that were left out."""
+    counts = ("told", "unsound", "loose", "bound")
+    told, unsound, loose, bound = (sum(getattr(each, of) for each in parts) for of in counts)
     notes = []
-    if not sound.all():
+    if unsound:
         notes.append(
-            f"{int((~sound).sum()):,} of {len(flows):,} arrows (dag) lead from a range that ended after its "
-            "destination: they are no dependencies, and left out"
+            f"{unsound:,} of {told:,} arrows (dag) lead from a range that ended after its destination: they are no "
+            "dependencies, and left out"
         )
-    if both.any() and (~both).any():
-        notes.append(f"{int((~both).sum()):,} arrows touch ranges that never ended: left out")
-    return Links(src[sound], dst[sound], notes)
+    if bound and loose:
+        notes.append(f"{loose:,} arrows touch ranges that never ended: left out")
+    return notes
 
 
 def _inside(found: Ranges) -> tuple[Ints, Ints]:

@@ -15,7 +15,9 @@ from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import GREY, RED, chart, label, thinned
 from tltrace_nb.analysis.launch import LaunchFacts, caveats, gpu_of, launches
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, optional, whole
 from tltrace_nb.data.cells import masked
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,6 +29,7 @@ FAR_NS = 3600e9
 """No launch takes an hour."""
 
 
+@checked(trace=a_trace, registers=optional(whole(0)), shared=optional(whole(0)))
 def occupancy(
     trace: TraceData, *, registers: int | None = None, shared: int | None = None, gpu: str | Gpu | None = None
 ) -> Table:

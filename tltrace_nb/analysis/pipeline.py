@@ -12,8 +12,9 @@ data were not ready. When they were ready is rarely recorded, so:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +23,13 @@ import pandas as pd
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import chart, colors, label, thinned
 from tltrace_nb.analysis.launch import caveats, gpu_of
+from tltrace_nb.analysis.parts import Part, each, joined, parts
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, codes, numbered, ranges_of, renamed
-from tltrace_nb.analysis.spans import Axis, Ints, ordinal, union
+from tltrace_nb.analysis.spans import Axis, Ints, Spans, groups, ordinal, union
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, cycles, names, optional, text
 from tltrace_nb.data.cells import masked
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -35,13 +39,63 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Producer and consumer, iteration by iteration, as positions in a :class:`Ranges`, by CTA and iteration."""
+    """Producer and consumer, iteration by iteration, as positions in a :class:`Ranges`, by CTA and iteration.
+
+    ``alone`` ranges have no partner; ``differ`` pairs have different payloads.
+    """
 
     src: Ints
     dst: Ints
     iteration: Ints
+    alone: int
+    differ: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Iterations:
+    """The iterations of a part, and what of them does not hang on when the data were ready.
+
+    ``cells`` are columns of the result; ``thread`` is the consumer's, which had been idle since ``idle_since``.
+    ``let_go`` and ``blocked`` are when the waits say that the data were ready, and for how long the consumer waited.
+    ``busy`` is when threads were at work, on ``axis``.
+    """
+
+    pair: _Pair
+    cells: dict[str, Any]
+    thread: Ints
+    idle_since: Ints
+    let_go: Ints
+    blocked: Ints
+    axis: Axis
+    busy: Spans
+
+    def rows_after(self, flight: int) -> dict[str, Any]:
+        """The result by column, where the data are ready so many cycles after their issue ended."""
+        ready = np.minimum(self.cells["issued"] + flight, self.cells["use"])
+        return self.rows(ready, np.clip(ready - self.idle_since, 0, self.cells["use"] - self.idle_since))
+
+    def rows(self, ready: Ints, bubble: Ints) -> dict[str, Any]:
+        """The result by column."""
+        issue, axis = self.cells["issue"], self.axis
+        times = (issue, np.maximum(ready, issue))
+        at = [axis.at(self.thread, np.clip(time, axis.first, axis.last)) for time in times]
+        missing = np.asarray(self.cells["gap"].isna())
+        cells = self.cells | {
+            "ready": ready,
+            "bubble": masked(bubble, missing.copy()),
+            "overlap": self.busy.within(*at),
+        }
+        return {column: cells[column] for column in columns.PIPELINE}
+
+
+@checked(
+    trace=a_trace,
+    producer=optional(text),
+    consumer=optional(text),
+    wait=names,
+    flight=optional(cycles),
+    passing=optional(cycles),
+)
 def pipeline(
     trace: TraceData,
     producer: str | None = None,
@@ -61,30 +115,41 @@ def pipeline(
     of the two is given.
     """
     if (producer is None) != (consumer is None):
-        raise ValueError("give both producer= and consumer=, or neither")
+        raise ValueError(f"producer={producer!r}, consumer={consumer!r}: give both, or neither")
     events = trace.events
-    found = ranges_of(events, ended=True)
     notes = caveats(trace)
     waiting = numbered(events, wait, "wait")
-    pairs, said = _pairs(trace, found, producer, consumer)
-    notes += said if len(found) else [NO_RANGES]
-    if waiting and passing is None:
-        passing, told = _passing(trace)
-        notes += told
-    parts = []
-    for src, dst in pairs:
-        pair, said = _pair(events, found, src, dst)
-        notes += said
-        if len(pair.src):
-            part, said = _iterations(events, found, pair, waiting, flight, passing or 0)
-            parts.append(part)
-            notes += said
-    empty = pd.DataFrame({column: [] for column in columns.PIPELINE})
-    return table("pipeline", columns.PIPELINE, pd.concat(parts, ignore_index=True) if parts else empty, notes)
+    several = parts(trace)
+    pairs, said = _pairs(trace, several, producer, consumer)
+    cost, told = (passing or 0, []) if passing is not None or not waiting else _passing(trace)
+    found = each(lambda part: _of_part(part, pairs, waiting, cost), several)
+    notes += [*(said if any(ranges for ranges, _, _ in found) else [NO_RANGES]), *told]
+    by_waits = any(waits for _, waits, _ in found)
+    known = [str(name) for name in events["name"].cat.categories]
+    rows: list[dict[str, Any]] = []
+    for number, (src, dst) in enumerate(pairs):
+        mine = [of_pairs[number] for _, _, of_pairs in found]
+        notes += _unpaired(mine, known[src], known[dst])
+        mine = [part for part in mine if len(part.thread)]
+        if by_waits or not mine:
+            rows += [part.rows(part.let_go, part.blocked) for part in mine]
+            continue
+        ready_after = flight
+        if ready_after is None:
+            leads = [part.cells["use"] - part.cells["issued"] for part in mine]
+            ready_after = float(min((int(lead[lead >= 0].min()) for lead in leads if (lead >= 0).any()), default=0))
+            notes.append(
+                f"when the data for {known[dst]!r} were ready is not recorded: {ready_after:,.0f} cycles after the "
+                "producer's range ended, the least from there to a use in this trace; pass flight= or wait= where more "
+                "is known"
+            )
+        rows += each(partial(_Iterations.rows_after, flight=round(ready_after)), mine)
+    empty: dict[str, Any] = {column: [] for column in columns.PIPELINE}
+    return table("pipeline", columns.PIPELINE, joined(rows) if rows else empty, notes)
 
 
 def _pairs(
-    trace: TraceData, found: Ranges, producer: str | None, consumer: str | None
+    trace: TraceData, several: Sequence[Part], producer: str | None, consumer: str | None
 ) -> tuple[list[tuple[int, int]], list[str]]:
     """The names that make up the pipelines, as codes, and how they were found."""
     events = trace.events
@@ -97,13 +162,8 @@ def _pairs(
     arrows = [(a, b) for a, b in trace.table.flows if a in known and b in known]
     if arrows:
         return [(known.index(a), known.index(b)) for a, b in arrows], []
-    role, roles = codes(events["role"])[found.row], list(events["role"].cat.categories)
-    candidates = []
-    for wanted in ("producer", "consumer"):
-        mine = ~found.encloses & (role == roles.index(wanted) if wanted in roles else False)
-        counts = np.bincount(found.name[mine], minlength=found.names)
-        ctas = len(np.unique(found.cta[mine])) if mine.any() else 1
-        candidates.append(np.flatnonzero(counts > ctas))
+    counts, ctas = (sum(each) for each in zip(*each(_by_role, several), strict=True))
+    candidates = [np.flatnonzero(mine > of) for mine, of in zip(counts, ctas, strict=True)]
     if [len(each) for each in candidates] == [1, 1]:
         src, dst = (int(each[0]) for each in candidates)
         names = f"{known[src]!r} and {known[dst]!r}"
@@ -113,6 +173,18 @@ def _pairs(
     return [], [
         "which ranges produce for which is not told: pass producer= and consumer=, or declare trace.dag(src, dst)"
     ]
+
+
+def _by_role(part: Part) -> tuple[Ints, Ints]:
+    """For producer and consumer, the ranges of each name that enclose no other, and the CTAs that have such."""
+    found = ranges_of(part.events, ended=True)
+    role, roles = codes(part.events["role"])[found.row], list(part.events["role"].cat.categories)
+    counts, ctas = [], []
+    for wanted in ("producer", "consumer"):
+        mine = ~found.encloses & (role == roles.index(wanted) if wanted in roles else False)
+        counts.append(np.bincount(found.name[mine], minlength=found.names))
+        ctas.append(groups(found.home[mine])[1])
+    return np.array(counts), np.array(ctas)
 
 
 def _passing(trace: TraceData) -> tuple[float, list[str]]:
@@ -125,98 +197,99 @@ def _passing(trace: TraceData) -> tuple[float, list[str]]:
     return cycles, [f"a wait counts as passing up to {cycles:.0f} cycles, those of the {model.name} model and a marker"]
 
 
-def _pair(events: pd.DataFrame, found: Ranges, src: int, dst: int) -> tuple[_Pair, list[str]]:
+def _of_part(
+    part: Part, pairs: Sequence[tuple[int, int]], waiting: list[int], passing: float
+) -> tuple[int, int, list[_Iterations]]:
+    """How many ranges and how many waits a part has, and the iterations of each pair of names."""
+    found = ranges_of(part.events, ended=True)
+    is_wait = np.isin(found.name, waiting)
+    axis = Axis.of(found.threads, found.start, found.end)
+    work = np.flatnonzero(~found.encloses & ~is_wait)
+    busy = Spans(axis.at(found.thread[work], found.start[work]), axis.at(found.thread[work], found.end[work]))
+    waits = np.flatnonzero(is_wait)
+    waits = waits[np.argsort(axis.at(found.thread[waits], found.end[waits]), kind="stable")]
+    of_pairs = (_pair(part.events, found, *pair) for pair in pairs)
+    iterations = [_iterations(part.events, found, pair, axis, busy, waits, passing) for pair in of_pairs]
+    return len(found), len(waits), iterations
+
+
+def _pair(events: pd.DataFrame, found: Ranges, src: int, dst: int) -> _Pair:
     """The i-th of ``src`` with the i-th of ``dst`` in each CTA, in order of start."""
     sides, turns = [], []
     for name in (src, dst):
         rows = np.flatnonzero(found.name == name)
-        rows = rows[np.lexsort((found.start[rows], found.cta[rows]))]
+        rows = rows[np.lexsort((found.start[rows], found.home[rows]))]
         sides.append(rows)
-        turns.append(ordinal(found.cta[rows], np.arange(len(rows))))
-    least = int(found.cta.min(initial=0))
+        turns.append(ordinal(found.home[rows], np.arange(len(rows))))
     most = max(int(turn.max(initial=0)) for turn in turns) + 1
-    keys = [(found.cta[rows] - least) * most + turn for rows, turn in zip(sides, turns, strict=True)]
+    keys = [found.home[rows] * most + turn for rows, turn in zip(sides, turns, strict=True)]
     common, left, right = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
-    pair = _Pair(sides[0][left], sides[1][right], common % most)
+    first, second = (
+        events["payload"].array.take(found.row[rows[at]]) for rows, at in zip(sides, (left, right), strict=True)
+    )
+    return _Pair(
+        src=sides[0][left],
+        dst=sides[1][right],
+        iteration=common % most,
+        alone=len(keys[0]) + len(keys[1]) - 2 * len(common),
+        differ=int(np.asarray((first != second).fillna(False), np.bool_).sum()),
+    )
+
+
+def _unpaired(parts: Sequence[_Iterations], src: str, dst: str) -> list[str]:
+    """What is said of ranges without a partner, and of partners that may not be such."""
+    alone, differ = (sum(getattr(part.pair, of) for part in parts) for of in ("alone", "differ"))
     notes = []
-    known = events["name"].cat.categories
-    alone = len(keys[0]) + len(keys[1]) - 2 * len(common)
     if alone:
-        notes.append(f"{alone:,} ranges of {known[src]!r} and {known[dst]!r} have no partner in their CTA: left out")
-    first, second = (events["payload"].array.take(found.row[each]) for each in (pair.src, pair.dst))
-    differ = np.asarray((first != second).fillna(False), np.bool_)
-    if differ.any():
+        notes.append(f"{alone:,} ranges of {src!r} and {dst!r} have no partner in their CTA: left out")
+    if differ:
         notes.append(
-            f"{int(differ.sum()):,} iterations pair different payloads of {known[src]!r} and {known[dst]!r}: they are "
-            "paired in order of start, which may not be who produced for whom"
+            f"{differ:,} iterations pair different payloads of {src!r} and {dst!r}: they are paired in order of start, "
+            "which may not be who produced for whom"
         )
-    return pair, notes
+    return notes
 
 
 def _iterations(
-    events: pd.DataFrame, found: Ranges, pair: _Pair, waiting: list[int], flight: float | None, passing: float
-) -> tuple[pd.DataFrame, list[str]]:
-    notes: list[str] = []
-    src, dst, turn = pair.src, pair.dst, pair.iteration
+    events: pd.DataFrame, found: Ranges, pair: _Pair, axis: Axis, work: Spans, waits: Ints, passing: float
+) -> _Iterations:
+    """``work``: the consumer's, and all others'; ``waits``: positions of waits, by thread and end."""
+    src, dst = pair.src, pair.dst
     issue, issued, use, done = found.start[src], found.end[src], found.start[dst], found.end[dst]
-    axis = Axis.of(found.threads, found.start, found.end)
-    starts, ends = axis.at(found.thread, found.start), axis.at(found.thread, found.end)
-    is_wait = np.isin(found.name, waiting)
-    work = np.flatnonzero(~found.encloses & ~is_wait)
-    by_end = np.sort(ends[work])
-    before = by_end[np.maximum(np.searchsorted(by_end, starts[dst], side="right") - 1, 0)]
+    used = axis.at(found.thread[dst], use)
+    by_end = np.sort(work.end)
+    before = by_end[np.maximum(np.searchsorted(by_end, used, side="right") - 1, 0)] if len(by_end) else used
     # Where nothing on the thread came before, the first iteration, there is no gap.
-    first = (turn == 0) | (axis.key(before) != found.thread[dst]) | (before > starts[dst])
-    idle_since = np.where(first, use, use - (starts[dst] - before))
-    gap = use - idle_since
-
-    if waiting and is_wait.any():
-        waits = np.flatnonzero(is_wait)
-        waits = waits[np.argsort(ends[waits], kind="stable")]
-        last = waits[np.maximum(np.searchsorted(ends[waits], starts[dst], side="right") - 1, 0)]
+    first = (pair.iteration == 0) | (axis.key(before) != found.thread[dst]) | (before > used)
+    idle_since = np.where(first, use, use - (used - before))
+    let_go, blocked = np.minimum(issued, use), np.zeros(len(use), np.int64)
+    if len(waits) and len(use):
+        ends = axis.at(found.thread[waits], found.end[waits])
+        last = waits[np.maximum(np.searchsorted(ends, used, side="right") - 1, 0)]
         waited = (
             (found.thread[last] == found.thread[dst])
             & (first | (found.start[last] >= idle_since))
             & (found.end[last] <= use)
         )
-        blocked = np.maximum(found.end[last] - found.start[last] - round(passing), 0)
-        ready = np.where(waited, found.start[last] + blocked, np.minimum(issued, use))
-        bubble = np.where(waited, blocked, 0)
-    else:
-        if flight is None:
-            lead, name = use - issued, str(events["name"].cat.categories[found.name[dst[0]]])
-            apart = lead[lead >= 0]
-            flight = float(apart.min()) if len(apart) else 0.0
-            notes.append(
-                f"when the data for {name!r} were ready is not recorded: {flight:,.0f} cycles after the producer's "
-                "range ended, the least from there to a use in this trace; pass flight= or wait= where more is known"
-            )
-        ready = np.minimum(issued + round(flight), use)
-        bubble = np.clip(ready - idle_since, 0, gap)
-
-    busy = union(starts[work], ends[work])
-    at = [
-        axis.at(found.thread[dst], np.clip(time, axis.first, axis.last)) for time in (issue, np.maximum(ready, issue))
-    ]
-    place = Axis.of(int(found.cta.max()) + 1, found.start, found.end)
-    issues = np.sort(place.at(found.cta[src], issue))
-    ahead = np.searchsorted(issues, place.at(found.cta[dst], use), side="right") - np.arange(len(issues)) - 1
-    values: dict[str, Any] = cells(events, found.row[dst], ("cta", "payload"))
-    values |= {
+        lasted = np.maximum(found.end[last] - found.start[last] - round(passing), 0)
+        let_go = np.where(waited, found.start[last] + lasted, let_go)
+        blocked = np.where(waited, lasted, 0)
+    place = Axis.of(found.ctas, found.start, found.end)
+    issues = np.sort(place.at(found.home[src], issue))
+    ahead = np.searchsorted(issues, place.at(found.home[dst], use), side="right") - np.arange(len(issues)) - 1
+    cells_: dict[str, Any] = cells(events, found.row[dst], ("cta", "payload"))
+    cells_ |= {
         "producer": renamed(events["name"].cat.categories, found.name[src]),
         "consumer": renamed(events["name"].cat.categories, found.name[dst]),
-        "iteration": turn.astype(np.int32),
+        "iteration": pair.iteration.astype(np.int32),
         "issue": issue,
         "issued": issued,
-        "ready": ready,
         "use": use,
         "done": done,
-        "gap": masked(gap, first),
-        "bubble": masked(bubble, first.copy()),
+        "gap": masked(use - idle_since, first),
         "ahead": np.maximum(ahead, 0).astype(np.int32),
-        "overlap": busy.within(*at),
     }
-    return pd.DataFrame({column: values[column] for column in columns.PIPELINE}), notes
+    return _Iterations(pair, cells_, found.thread[dst], idle_since, let_go, blocked, axis, union(work.start, work.end))
 
 
 def figure(result: Table) -> go.Figure:

@@ -23,12 +23,13 @@ NO_RANGES = "this trace has no ranges: durations are not told"
 class Ranges:
     """The ranges, in the order of ``Trace.events``: ``row`` is the row there, times are cycles.
 
-    ``name`` is the code of the category, of which there are ``names``; ``thread`` and ``track`` are dense numbers over
-    all CTAs, of (cta, thread) and (cta, thread, lane). ``encloses``: it has a range inside.
+    ``name`` is the code of the category, of which there are ``names``; ``home``, ``thread`` and ``track`` are dense
+    numbers, of the CTA, of (cta, thread) and of (cta, thread, lane). ``encloses``: it has a range inside.
     """
 
     row: Ints
     cta: Ints
+    home: Ints
     name: Ints
     start: Ints
     end: Ints
@@ -36,6 +37,7 @@ class Ranges:
     track: Ints
     encloses: npt.NDArray[np.bool_]
     names: int
+    ctas: int
     threads: int
     tracks: int
 
@@ -44,22 +46,23 @@ class Ranges:
 
 
 def ranges_of(events: pd.DataFrame, ended: bool = False) -> Ranges:
-    """The ranges of ``events``; with ``ended`` only those that ended."""
+    """The ranges of ``events``, or of rows of it that are whole CTAs; with ``ended`` only those that ended."""
     is_range = codes(events["kind"]) == list(events["kind"].cat.categories).index("range")
     encloses = np.zeros(len(events), np.bool_)
     parent = events["parent"].array
     inside = is_range & ~np.asarray(parent.isna())
-    encloses[parent.to_numpy(np.int64, na_value=0)[inside]] = True
+    # A parent is told by the label of its row; labels ascend by one.
+    encloses[parent.to_numpy(np.int64, na_value=0)[inside] - (int(events.index[0]) if len(events) else 0)] = True
     if ended:
         is_range &= ~events["truncated"].to_numpy()
     row = np.flatnonzero(is_range)
     cta, start, end = (events[column].to_numpy()[row].astype(np.int64) for column in ("cta", "start", "end"))
-    least = int(cta.min(initial=0))
-    thread, threads = groups(cta - least, events["thread"].to_numpy()[row])
+    home, ctas = groups(cta - int(cta.min(initial=0)))
+    thread, threads = groups(home, events["thread"].to_numpy()[row])
     track, tracks = groups(thread, codes(events["lane"])[row])
     name = codes(events["name"])[row].astype(np.int64)
     names = len(events["name"].cat.categories)
-    return Ranges(row, cta, name, start, end, thread, track, encloses[row], names, threads, tracks)
+    return Ranges(row, cta, home, name, start, end, thread, track, encloses[row], names, ctas, threads, tracks)
 
 
 def codes(column: pd.Series[Any]) -> Array:

@@ -20,7 +20,9 @@ from tltrace_nb.analysis.occupancy import FAR_NS
 from tltrace_nb.analysis.ranges import Ranges, numbered, ranges_of
 from tltrace_nb.analysis.spans import Axis, groups, union
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, number, optional, text
 from tltrace_nb.base.gpus import PRESETS, Gpu, TensorRates
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -36,6 +38,18 @@ LAUNCH = "(launch)"
 """The row of the whole launch."""
 
 
+def _work(name: str, value: Any) -> Any:
+    """Work of the launch, or of each range of a name."""
+    may = "the work of the launch, not negative, or a dictionary from names to that of one range"
+    if not isinstance(value, Mapping):
+        return number(0, may)(name, value)
+    for of, work in value.items():
+        text(name, of)
+        number(0, may)(f"{name}[{of!r}]", work)
+    return value
+
+
+@checked(trace=a_trace, flop=optional(_work), bytes=optional(_work), dtype=text)
 def roofline(
     trace: TraceData,
     *,
@@ -57,7 +71,7 @@ def roofline(
     if model is None:
         raise ValueError(
             f"the rates of {trace.meta.gpu or 'this GPU'} are not known: pass gpu=, one of {', '.join(PRESETS)}, or a "
-            "simulator.machine.Gpu"
+            "tltrace_nb.base.gpus.Gpu"
         )
     ghz = float(trace.ctas["clock_ghz"].mean()) if trace.ctas["clock_ghz"].notna().any() else model.clock_ghz
     peak = _peak(model, dtype, ghz)

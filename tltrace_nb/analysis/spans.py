@@ -16,6 +16,8 @@ Ints = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
 
 _MOST = 1 << 62
+_SPARSE = 2
+"""Times as many possible keys as there are rows up to which a table of all of them is smaller than a sort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +98,28 @@ def groups(*columns: Array) -> tuple[Ints, int]:
     """A dense number per distinct row of ``columns`` (integers from 0), in their order, and how many there are."""
     key = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        values = column.astype(np.int64)
-        key = key * (int(values.max(initial=0)) + 1) + values
+        most = int(column.max(initial=0))
+        key *= most + 1
+        key += column
         if int(key.max(initial=0)) > 1 << 31:
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            key, _ = _dense(key)
+    return _dense(key)
+
+
+def _dense(key: Ints) -> tuple[Ints, int]:
+    """A dense number per distinct value of ``key`` (from 0), in their order: without a sort where one pass does."""
+    if not len(key):
+        return key, 0
+    if (key[1:] >= key[:-1]).all():
+        number = np.zeros(len(key), np.int64)
+        np.cumsum(key[1:] != key[:-1], out=number[1:])
+        return number, int(number[-1]) + 1
+    most = int(key.max())
+    if most <= _SPARSE * len(key):
+        there = np.zeros(most + 1, np.bool_)
+        there[key] = True
+        numbers = np.cumsum(there) - 1
+        return numbers[key], int(numbers[-1]) + 1
     distinct, number = np.unique(key, return_inverse=True)
     return number.astype(np.int64), len(distinct)
 

@@ -5,69 +5,98 @@ In: a trace. Out: a :class:`~tltrace_nb.analysis.table.Table` with ``columns.SUM
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, most
 from tltrace_nb.analysis.launch import caveats
+from tltrace_nb.analysis.parts import Parted, each, parts
 from tltrace_nb.analysis.ranges import Ranges, ranges_of
 from tltrace_nb.analysis.spans import Array, Axis, Spans, groups, union
 from tltrace_nb.analysis.table import Table, table
-from tltrace_nb.data.headline import by_name
+from tltrace_nb.base.checks import checked
+from tltrace_nb.data.headline import Tally, counted, tally
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import plotly.graph_objects as go
 
     from tltrace_nb.data.trace_data import TraceData
 
 
+@checked(trace=a_trace)
 def summary(trace: TraceData) -> Table:
     """Per name count, durations, share of the CTAs' time, overlap and payloads; see ``columns.SUMMARY``."""
-    events = trace.events
-    names = by_name(events)
-    found = ranges_of(events)
-    code = events["name"].cat.categories.get_indexer(names.index)
-    share, overlap = _shares(found, int(trace.ctas["duration"].sum()))
-    names = names.assign(share=share[code], overlap=overlap[code]).reset_index()
-    types: Any = {column: type_ for column, type_ in columns.SUMMARY.items() if type_ in ("Int64", "Float64")}
-    return table("summary", columns.SUMMARY, names.astype(types), _notes(trace, found))
+    return summed(each(facts, parts(trace)), int(trace.ctas["duration"].sum()), caveats(trace))
 
 
-def _notes(trace: TraceData, found: Ranges) -> list[str]:
-    notes = caveats(trace)
-    if len(found) and found.tracks == len(np.unique(found.cta)):
-        notes.append("every CTA recorded on one track: there is nothing that its ranges could overlap with")
-    return notes
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the summary of some CTAs is made of. ``open``, ``own`` and ``beside`` are cycles by the code of a name.
+
+    ``open``: of a CTA in which such a range was open; ``own``: the same by track; ``beside``: those in which another
+    track was at work, too.
+    """
+
+    tally: Tally
+    open: Array
+    own: Array
+    beside: Array
+    ctas: int
+    tracks: int
+    truncated: int
 
 
-def _shares(found: Ranges, time: int) -> tuple[Array, Array]:
-    """Per code of a name, its share of ``time`` and the part of it beside other tracks; NaN for one without ranges."""
-    names = found.names
-    open_: Array = np.zeros(names)
-    own, beside = open_, open_
-    if len(found):
-        pair, pairs = groups(found.cta, found.name)
-        name_of = np.zeros(pairs, np.int64)
-        name_of[pair] = found.name
-        axis = Axis.of(pairs, found.start, found.end)
-        spans = union(axis.at(pair, found.start), axis.at(pair, found.end))
-        open_ = np.bincount(name_of[axis.key(spans.start)], spans.length, names)
-        own, beside = _beside(found)
+def facts(part: Parted) -> Facts:
+    """The facts of one part."""
+    found = ranges_of(part.events)
+    cut = int(part.events["truncated"].sum())
+    return Facts(tally(part.events), _open(found), *_beside(found), found.ctas, found.tracks, cut)
+
+
+def summed(parts: Sequence[Facts], time: int, notes: list[str]) -> Table:
+    """The summary of a trace of these parts, whose CTAs took ``time`` cycles in all."""
+    names = counted([each.tally for each in parts])
+    code = pd.CategoricalIndex(parts[0].tally.names.index).categories.get_indexer(names.index)
+    open_, own, beside = (sum(getattr(each, of) for each in parts)[code] for of in ("open", "own", "beside"))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(own > 0, open_ / time, np.nan), np.where(own > 0, beside / own, np.nan)
+        share, overlap = np.where(own > 0, open_ / time, np.nan), np.where(own > 0, beside / own, np.nan)
+    names = names.assign(share=share, overlap=overlap).reset_index()
+    types: Any = {column: type_ for column, type_ in columns.SUMMARY.items() if type_ in ("Int64", "Float64")}
+    ctas, tracks = (sum(getattr(each, of) for each in parts) for of in ("ctas", "tracks"))
+    if ctas and tracks == ctas:
+        notes = [*notes, "every CTA recorded on one track: there is nothing that its ranges could overlap with"]
+    return table("summary", columns.SUMMARY, names.astype(types), notes)
+
+
+def _open(found: Ranges) -> Array:
+    """Per code of a name the cycles of the CTAs in which such a range was open."""
+    if not len(found):
+        return np.zeros(found.names)
+    pair, pairs = groups(found.home, found.name)
+    name_of = np.zeros(pairs, np.int64)
+    name_of[pair] = found.name
+    axis = Axis.of(pairs, found.start, found.end)
+    spans = union(axis.at(pair, found.start), axis.at(pair, found.end))
+    return np.bincount(name_of[axis.key(spans.start)], spans.length, found.names)
 
 
 def _beside(found: Ranges) -> tuple[Array, Array]:
     """Per name the cycles of its ranges, track by track, and those in which another track of the CTA was at work.
 
-    Where two or more tracks work, another does. Where one works, it is another unless it is the track itself.
+    That is where any track works, less where the track itself does and no other.
     """
-    ctas, number = np.unique(found.cta, return_inverse=True)
+    if not len(found):
+        return np.zeros(found.names), np.zeros(found.names)
     home = np.zeros(found.tracks, np.int64)
-    home[found.track] = number
-    by_track, by_cta = (Axis.of(keys, found.start, found.end) for keys in (found.tracks, len(ctas)))
+    home[found.track] = found.home
+    by_track, by_cta = (Axis.of(keys, found.start, found.end) for keys in (found.tracks, found.ctas))
     leaf = ~found.encloses
     work = union(*(by_track.at(found.track[leaf], each[leaf]) for each in (found.start, found.end)))
     track = by_track.key(work.start)
@@ -80,13 +109,14 @@ def _beside(found: Ranges) -> tuple[Array, Array]:
     working = np.cumsum(step[order])[:-1]
     alone = np.cumsum((step * np.tile(track, 2))[order])[:-1]  # where one works: its number
     stretch = place[1:] > place[:-1]
-    several, single = stretch & (working >= 2), stretch & (working == 1)
-    many = Spans(place[:-1][several], place[1:][several])
-    one, other = Spans(place[:-1][single], place[1:][single]), alone[single]
+    some, single = stretch & (working >= 1), stretch & (working == 1)
+    any_ = Spans(place[:-1][some], place[1:][some])
     # The stretches in which one track works, on that track's own part of an axis.
+    other = alone[single]
     back = other * by_track.stride - home[other] * by_cta.stride
-    sort = np.argsort(one.start + back, kind="stable")
-    lonely = Spans((one.start + back)[sort], (one.end + back)[sort])
+    start, end = place[:-1][single] + back, place[1:][single] + back
+    sort = np.argsort(start, kind="stable")
+    lonely = Spans(start[sort], end[sort])
 
     pair, pairs = groups(found.track, found.name)
     of_pair = np.zeros((2, pairs), np.int64)
@@ -97,11 +127,8 @@ def _beside(found: Ranges) -> tuple[Array, Array]:
     tracks, names = of_pair[:, key]
     to_track = tracks * by_track.stride - key * axis.stride
     to_cta = home[tracks] * by_cta.stride - key * axis.stride
-    beside = (
-        many.within(mine.start + to_cta, mine.end + to_cta)
-        + one.within(mine.start + to_cta, mine.end + to_cta)
-        - lonely.within(mine.start + to_track, mine.end + to_track)
-    )
+    working = any_.within(mine.start + to_cta, mine.end + to_cta)
+    beside = working - lonely.within(mine.start + to_track, mine.end + to_track)
     return np.bincount(names, mine.length, found.names), np.bincount(names, beside, found.names)
 
 

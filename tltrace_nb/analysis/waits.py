@@ -23,10 +23,15 @@ import pandas as pd
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, most
 from tltrace_nb.analysis.launch import caveats
-from tltrace_nb.analysis.links import Links, links
+from tltrace_nb.analysis.links import NO_LINKS, Links, links, links_notes
+from tltrace_nb.analysis.parts import Part, joined, parts
+from tltrace_nb.analysis.parts import each as apply
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, numbered, ranges_of, renamed
 from tltrace_nb.analysis.spans import Axis, Ints
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, flag
+from tltrace_nb.base.checks import names as names_
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -48,6 +53,7 @@ class _Waits:
     unexplained: Ints
 
 
+@checked(trace=a_trace, names=names_, each=flag)
 def waits(trace: TraceData, names: str | Iterable[str] = (), *, each: bool = False) -> Table:
     """Blocked time by what waited, barrier and producer; see ``columns.WAITS``, and the module for what counts.
 
@@ -57,12 +63,10 @@ def waits(trace: TraceData, names: str | Iterable[str] = (), *, each: bool = Fal
     >>> trace.waits("wait *")
     >>> trace.waits(each=True).query("blocked > 500")
     """
-    events = trace.events
-    found = ranges_of(events, ended=True)
-    wanted = numbered(events, names, "names")
-    arrows = links(trace, found)
-    notes = [*caveats(trace), *arrows.notes]
-    if not len(found):
+    wanted = numbered(trace.events, names, "names")
+    done = apply(lambda part: _of_part(part, bool(trace.table.flows), wanted), parts(trace))
+    notes = [*caveats(trace), *links_notes([arrows for _, arrows, _ in done])]
+    if not any(ranges for ranges, _, _ in done):
         notes.append(NO_RANGES)
     elif wanted:
         if not trace.table.flows:
@@ -77,11 +81,18 @@ def waits(trace: TraceData, names: str | Iterable[str] = (), *, each: bool = Fal
             "a source counts as done when its range ended: around an asynchronous copy that is its issue, and what the "
             "copy took after it is unexplained here"
         )
-    waited = _named(found, arrows, wanted) if wanted else _told(found, arrows)
-    rows = _each(events, found, waited)
+    rows = pd.DataFrame(joined([rows for _, _, rows in done]), copy=False)
     if each:
         return table("waits", columns.WAITS_EACH, rows, notes)
     return table("waits", columns.WAITS, _summed(rows, int(trace.ctas["duration"].sum())), notes)
+
+
+def _of_part(part: Part, linked: bool, wanted: list[int]) -> tuple[int, Links, dict[str, Any]]:
+    """How many ranges a part has, its arrows, and its waits by column."""
+    found = ranges_of(part.events, ended=True)
+    arrows = links(part, found) if linked else NO_LINKS
+    waited = _named(found, arrows, wanted) if wanted else _told(found, arrows)
+    return len(found), arrows, _each(part.events, found, waited)
 
 
 def _neighbours(found: Ranges, leaf: Ints, of: Ints) -> tuple[Ints, Ints]:
@@ -131,7 +142,7 @@ def _named(found: Ranges, arrows: Links, wanted: list[int]) -> _Waits:
     return _Waits(held, mine, producer, found.start[mine], found.end[mine], late)
 
 
-def _each(events: pd.DataFrame, found: Ranges, waited: _Waits) -> pd.DataFrame:
+def _each(events: pd.DataFrame, found: Ranges, waited: _Waits) -> dict[str, Any]:
     """One row per wait, by row of the events."""
     own = np.where(waited.barrier >= 0, waited.barrier, waited.held)
     order = np.argsort(found.row[own], kind="stable")
@@ -143,13 +154,13 @@ def _each(events: pd.DataFrame, found: Ranges, waited: _Waits) -> pd.DataFrame:
         for column, at in (("name", waited.held), ("barrier", waited.barrier), ("producer", waited.producer))
     }
     values |= {
-        "event": rows.astype(np.int32),
+        "event": events.index[rows].to_numpy(np.int32),
         "start": waited.start[order],
         "end": waited.end[order],
         "blocked": (waited.end - waited.start)[order],
         "unexplained": waited.unexplained[order],
     }
-    return pd.DataFrame({column: values[column] for column in columns.WAITS_EACH})
+    return {column: values[column] for column in columns.WAITS_EACH}
 
 
 def _summed(rows: pd.DataFrame, time: int) -> pd.DataFrame:

@@ -21,6 +21,8 @@ from tltrace_nb.analysis.launch import LaunchFacts, caveats, gpu_of, launches
 from tltrace_nb.analysis.occupancy import placed
 from tltrace_nb.analysis.spans import union
 from tltrace_nb.analysis.table import Table, table
+from tltrace_nb.base.checks import checked, one_of, optional, whole
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -38,6 +40,7 @@ TIMER_STEP_NS = 32.0
 their ends are not known better."""
 
 
+@checked(trace=a_trace, by=one_of(("wave", "sm", "launch")), registers=optional(whole(0)), shared=optional(whole(0)))
 def waves(
     trace: TraceData,
     by: By = "wave",
@@ -52,8 +55,6 @@ def waves(
     SMs those of the GPU's model, else those seen. ``registers``, ``shared`` and ``gpu`` are as for ``occupancy``.
     Raises ``ValueError`` for another ``by``.
     """
-    if by not in _SCHEMAS:
-        raise ValueError(f"by={by!r} is not one of {', '.join(map(repr, _SCHEMAS))}")
     model = gpu_of(trace.meta, gpu)
     facts, notes = launches(trace, model, registers, shared)
     ctas, lacking = placed(trace)

@@ -18,6 +18,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from typing import Any
+
+from tltrace_nb.base.checks import a, checked, wrong
 
 KIBIBYTE = 1024
 BARRIERS_PER_CTA = 16
@@ -256,10 +259,19 @@ PRESETS = {
 
 def preset(name: str) -> Gpu:
     """The model of that name. Raises ``ValueError`` that lists the right ones."""
-    try:
-        return PRESETS[name.lower()]
-    except (KeyError, AttributeError):
-        raise ValueError(f"there is no GPU {name!r}; there are: {', '.join(PRESETS)}") from None
+    return a_gpu("name", name)
+
+
+def a_gpu(name: str, value: Any) -> Gpu:
+    """A model, or that of a name; what the argument ``name`` takes."""
+    if isinstance(value, Gpu):
+        return value
+    may = f"one of {', '.join(map(repr, PRESETS))}, or a tltrace_nb.base.gpus.Gpu"
+    if not isinstance(value, str):
+        wrong(name, value, may, TypeError)
+    if value.lower() not in PRESETS:
+        wrong(name, value, may)
+    return PRESETS[value.lower()]
 
 
 class Limit(StrEnum):
@@ -293,6 +305,7 @@ class Occupancy:
     fraction: float
 
 
+@checked(gpu=a_gpu, footprint=a(Footprint, "the Footprint of a CTA"))
 def occupancy(gpu: Gpu, footprint: Footprint) -> Occupancy:
     """How many such CTAs fit on an SM at once, by the rules of ``cuda_occupancy.h``.
 

@@ -22,6 +22,11 @@ def in_cells(source: str) -> str:
     return _IPYTHON_CELL.sub(CELL, source)
 
 
+def utf8(text: str) -> str:
+    """``text`` with U+FFFD for what UTF-8 cannot encode: lone surrogates. Nothing else is changed."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def clean(text: str, chars: int = NAME_CHARS) -> str:
     """``text`` on one line, without control characters or lone surrogates, elided after ``chars`` characters."""
     head = " ".join(text[: 4 * chars].split())

@@ -5,12 +5,14 @@ It hands over to the ``sitecustomize`` that the process would have had, then has
 
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
 
 def _hand_over() -> None:
-    path = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).parent]
+    own = os.path.realpath(Path(__file__).parent)
+    path = [folder for folder in sys.path if os.path.realpath(folder) != own]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
     if spec is None or spec.loader is None:
         return

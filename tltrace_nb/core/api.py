@@ -15,18 +15,37 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tltrace_nb.base.errors import NotTracedError
-from tltrace_nb.core.compile.auto.options import LIGHT, Auto, AutoOptions
+from tltrace_nb.base.checks import (
+    a,
+    called,
+    checked,
+    file,
+    flag,
+    listed,
+    mapping,
+    number,
+    optional,
+    stem,
+    tensors,
+    text,
+    whole,
+    wrong,
+)
+from tltrace_nb.base.errors import NotTracedError, TokenError
+from tltrace_nb.base.notices import say
+from tltrace_nb.core.compile.auto.options import LIGHT, WAYS, Auto, AutoOptions
 from tltrace_nb.core.compile.devices import AUTO, check_device, model_of
 from tltrace_nb.core.compile.options import DEFAULT_BUDGET, Ctas, TraceOptions
 from tltrace_nb.core.runtime.blocks import BLOCKS
 from tltrace_nb.core.runtime.kept import Kept, Launch, Launched, LaunchesToKeep, Policy, Section, launch_of
 from tltrace_nb.core.runtime.launch import TracedLaunch
+from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     from tltrace_nb.core.compile.markers import AnnoToken, GroupScope, Per, RangeScope
@@ -34,6 +53,32 @@ if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
     from tltrace_nb.data.rows import Instant, Slice
     from tltrace_nb.distributed import Gathered
+
+
+def a_primfunc(name: str, value: Any) -> Any:
+    """A PrimFunc."""
+    from tvm import tirx
+
+    if not isinstance(value, tirx.PrimFunc):
+        wrong(name, value, "a PrimFunc, as T.prim_func makes it", TypeError)
+    return value
+
+
+def rows_or_trace(name: str, value: Any) -> Any:
+    """A trace, or some of its rows."""
+    from tltrace_nb.data.rows import Instant, Slice
+
+    if hasattr(value, "to_html") and hasattr(value, "table"):
+        return value
+    may = "a Trace, or some of its rows"
+    return listed(a((Slice, Instant), may), may)(name, value)
+
+
+def a_kernel(name: str, value: Any) -> Any:
+    """What a builder compiled, or what it compiled that from."""
+    if not hasattr(value, "prim_func") and type(value).__name__ != "PrimFunc":
+        wrong(name, value, "a compiled kernel", TypeError)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +154,7 @@ class TraceSwitch:
 
     @device.setter
     def device(self, device: str) -> None:
-        self._state = replace(self._state, device=check_device(device))
+        self._state = replace(self._state, device=check_device("device", device))
 
     def model(self) -> str | None:
         """The GPU model that kernels built now are simulated on, ``None`` on a CUDA device; says so once."""
@@ -119,6 +164,7 @@ class TraceSwitch:
             self._said_virtual = True
         return model
 
+    @checked(output=file, device=optional(check_device))
     def enable(
         self,
         output: str = "debug",
@@ -144,7 +190,7 @@ class TraceSwitch:
         >>> trace.enable()
         >>> trace.enable("out/traces", ctas=8, keep_launches="first, every 100")
         """
-        where = self.device if device is None else check_device(device)
+        where = self.device if device is None else device
         options = TraceOptions.of(max_events, keep, ctas, budget, auto)
         policy = Policy.of(keep_launches)
         self._state = _State(True, output, where, options, Section(next(self._sections), policy))
@@ -153,6 +199,7 @@ class TraceSwitch:
         """Strip the markers of the kernels that are built from now on."""
         self._state = replace(self._state, enabled=False)
 
+    @checked(enabled=flag, output=optional(file), everywhere=flag)
     @contextlib.contextmanager
     def tracing(
         self, enabled: bool = True, output: str | None = None, *, everywhere: bool = False, **options: Any
@@ -209,8 +256,10 @@ class TraceSwitch:
         """End the span of a token, with the token's payload; ``None`` does nothing."""
         if tok is None:
             return
-        from tltrace_nb.core.compile.markers import close_range
+        from tltrace_nb.core.compile.markers import AnnoToken, close_range
 
+        if not isinstance(tok, AnnoToken):
+            wrong("tok", tok, "the token that range_start returned", TokenError)
         close_range(tok)
 
     def record(self, name: str, payload: Any = None, lane: str = "main") -> None:
@@ -239,12 +288,14 @@ class TraceSwitch:
         """
         from tltrace_nb.core.runtime.jit import automatic
 
-        options = AutoOptions.of(on, ignore)
-        assert options is not None
+        options = AutoOptions.of(on, ignore, argument="on")
+        if options is None:
+            wrong("on", on, WAYS)
         return automatic(kernel, options, self)
 
     # ---- build
 
+    @checked(func=optional(called("the function that builds the kernel")))
     def jit(self, func: Callable[..., Any] | None = None, *, auto: Auto = None, **compile_args: Any) -> Any:
         """``@tilelang.jit`` that builds the traced or the stripped kernel as the switch says when it is called.
 
@@ -259,6 +310,7 @@ class TraceSwitch:
 
         return jit(func, self, auto, **compile_args)
 
+    @checked(n_outputs=whole(0, "a number of outputs, 0 to 1000", 1000), traced=optional(flag))
     def out_idx(self, n_outputs: int, traced: bool | None = None) -> list[int]:
         """``out_idx`` for ``n_outputs`` outputs: one more, the slots, when traced. ``None`` follows the switch.
 
@@ -268,6 +320,7 @@ class TraceSwitch:
         count = n_outputs + int(self._traced(traced))
         return list(range(-count, 0))
 
+    @checked(primfunc=a_primfunc, traced=optional(flag), pass_configs=optional(mapping))
     def finalize(
         self,
         primfunc: Any,
@@ -285,6 +338,7 @@ class TraceSwitch:
             return self.lower(primfunc, max_events, pass_configs=pass_configs)
         return self.strip(primfunc)
 
+    @checked(primfunc=a_primfunc, pass_configs=optional(mapping))
     def lower(self, primfunc: Any, max_events: int | None = None, *, pass_configs: dict[str, Any] | None = None) -> Any:
         """The PrimFunc scheduled, its markers recording, with a trailing output ``slots`` (``int64``).
 
@@ -296,6 +350,7 @@ class TraceSwitch:
         options = self.options if max_events is None else self.options.with_max_events(max_events)
         return lower(primfunc, options, pass_configs)
 
+    @checked(primfunc=a_primfunc)
     def strip(self, primfunc: Any) -> Any:
         """The PrimFunc as if it never had markers: the same CUDA source."""
         from tltrace_nb.core.compile.numbering import strip
@@ -314,8 +369,9 @@ class TraceSwitch:
         """The traces of the launches that stay, in the order of the launches.
 
         Per kernel and shape these are the first, the last and the slowest since ``enable`` or the beginning of a
-        ``tracing`` block or cell, or what ``keep_launches`` says. All together they take at most the budget of one
-        kernel on the device and ``kept.HOST_BUDGET`` in all: the oldest are copied to the host, and let go in the end.
+        ``tracing`` block or cell, or what ``keep_launches`` says, for the latest ``kept.SECTIONS`` blocks and cells.
+        All together they take at most the budget of one kernel on the device and ``kept.HOST_BUDGET`` in all: the
+        oldest are copied to the host, and let go in the end.
         """
         return tuple(self._kept.since())
 
@@ -324,6 +380,7 @@ class TraceSwitch:
         """Launches that were traced so far, whether their traces stay or not."""
         return self._kept.count
 
+    @checked(launches=whole(0))
     def since(self, launches: int) -> list[Trace]:
         """The traces that stay of the launches after so many.
 
@@ -333,6 +390,7 @@ class TraceSwitch:
         """
         return self._kept.since(launches)
 
+    @checked(since=whole(0))
     def launched(self, since: int = 0) -> list[Launched]:
         """Per kernel and shape, of those launched after so many launches: how many, median time, what is kept, why."""
         return self._kept.launched(since)
@@ -350,6 +408,12 @@ class TraceSwitch:
         state = self._state
         self._kept.add(launch_of(launch), state.section, state.options.budget, pinned=pinned)
 
+    @checked(
+        compiled=called("a compiled kernel"),
+        inputs=tensors,
+        stem=stem,
+        repeat=whole(1, most=1_000_000),
+    )
     def run(self, compiled: Any, inputs: tuple[Any, ...], *, stem: str, repeat: int = 1) -> Any:
         """Run a kernel and return its outputs alone: one tensor, or a tuple of several.
 
@@ -360,8 +424,6 @@ class TraceSwitch:
         """
         from tltrace_nb.core.runtime.runs import run, written
 
-        if repeat < 1:
-            raise ValueError(f"repeat={repeat}: at least 1")
         taken: list[TracedLaunch] = []
 
         def take(launch: TracedLaunch) -> None:
@@ -373,10 +435,11 @@ class TraceSwitch:
             if launch is not None and all(launch is not other for other in taken):
                 take(launch)
         if launch is not None and self.enabled:
-            found = launch.trace()
-            self.say(written(lambda: self.dump(found, compiled, stem=stem), "timeline {base}.html"))
+            last = launch
+            self.say(written(lambda: self.dump(last.trace(), compiled, stem=stem), "timeline {base}.html"))
         return outputs
 
+    @checked(step_limit=optional(whole(1)))
     def simulate(
         self,
         kernel: Any,
@@ -405,13 +468,21 @@ class TraceSwitch:
         from tltrace_nb.simulator.engine import STEP_LIMIT
         from tltrace_nb.simulator.progress import progress_bar
 
-        func = getattr(kernel, "source", None) or getattr(kernel, "prim_func", None) or kernel
+        func = getattr(kernel, "source", getattr(kernel, "prim_func", kernel))
+        if type(func).__name__ != "PrimFunc":
+            wrong(
+                "kernel",
+                kernel,
+                "a T.prim_func, or what a @trace.jit builder returns: call the builder first",
+                TypeError,
+            )
         options = self.options.with_auto(auto)
         virtual = compile_virtual(func, gpu, options, functional=functional, uninitialised=uninitialised)
         limit = STEP_LIMIT if step_limit is None else step_limit
         with progress_bar(virtual.name) as progress:
             return virtual.run(inputs, out_idx, started=self.captured, progress=progress, step_limit=limit)[0]
 
+    @checked(inputs=tensors)
     def overhead(self, kernel: Any, inputs: tuple[Any, ...]) -> Overhead:
         """What tracing costs: the stripped kernel beside ``kernel``, which ``@trace.jit`` built with tracing on.
 
@@ -430,6 +501,7 @@ class TraceSwitch:
                 trace.meta = replace(trace.meta, slowdown=(found.slowdown, found.noise))
         return found
 
+    @checked(trace=optional(a_trace))
     def gather(self, trace: Trace | None = None, **options: Any) -> Gathered | None:
         """The traces of all ranks of the process group, by default their last ones, on rank 0; ``None`` elsewhere.
 
@@ -442,6 +514,7 @@ class TraceSwitch:
             raise NotTracedError("this rank has no trace yet: build a kernel with tracing on, and run it, first")
         return gather(mine, **options)
 
+    @checked(compiled=a_kernel)
     def decode(self, compiled: Any, slots: Any) -> Trace:
         """The trace in the ``slots`` that a traced kernel returned; iterates as ``Slice`` and ``Instant`` rows.
 
@@ -451,19 +524,22 @@ class TraceSwitch:
 
         return decode(compiled, slots)
 
+    @checked(events=rows_or_trace, stem=stem)
     def dump(self, events: Trace | Iterable[Slice | Instant], compiled: Any, *, stem: str) -> str:
         """Write the timeline to ``output/stem.html`` (and the trace to ``.tltrace``), never over another file.
 
-        Returns the base path without extension: ``stem``, else ``stem_1``, ``stem_2`` ...
+        Returns the base path without extension: ``stem``, else ``stem_1``, ``stem_2`` ... Raises ``OSError`` where a
+        file cannot be written; the trace, which is small, is written first.
         """
         from tltrace_nb.core.runtime.runs import free_base
 
         with free_base(Path(self.output), stem, ".html") as base:
-            self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
             if hasattr(events, "save"):
                 events.save(f"{base}.tltrace")
+            self.export_html(events, f"{base}.html", compiled=compiled, title=stem)
         return str(base)
 
+    @checked(events=rows_or_trace, path=file, title=text, sm_clock_ghz=optional(number(above=0)))
     def export_html(
         self,
         events: Trace | Iterable[Slice | Instant],
@@ -478,6 +554,7 @@ class TraceSwitch:
 
         export_html(events, Path(path), compiled, title, sm_clock_ghz)
 
+    @checked(trace=optional(a_trace))
     def show(self, trace: Trace | None = None, **view: Any) -> None:
         """Show a trace, by default the last one, as a timeline under the cell; ``view`` as ``Trace.show``."""
         shown = self.last if trace is None else trace
@@ -491,7 +568,7 @@ class TraceSwitch:
 
 
 def _say(line: str) -> None:
-    print(f"[tltrace] {line}")
+    say(f"[tltrace] {line}", sys.stdout)
 
 
 trace = TraceSwitch()

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from tltrace_nb.data.trace_data import TraceData
-from tltrace_nb.data.tracefile import SLOTS_LIMIT, TraceFileError, TraceMeta, read_trace
+from tltrace_nb.base.checks import checked
+from tltrace_nb.data.trace_data import TraceData, a_trace
+from tltrace_nb.data.tracefile import TraceFileError, TraceMeta
 from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tltrace_nb.widget.pair import Pair
     from tltrace_nb.widget.timeline import Timeline
 
-__all__ = ["Trace", "TraceFileError", "TraceMeta", "load"]
+__all__ = ["Trace", "TraceFileError", "TraceMeta"]
 
 
 class Trace(TraceData):
@@ -337,6 +338,7 @@ class Trace(TraceData):
 
         return CorrectedTrace(self, *corrected(self, cost))
 
+    @checked(other=a_trace)
     def beside(self, other: Trace, **options: Any) -> Pair:
         """Two linked timelines over each other on one time axis, this one above, to be shown under the cell.
 
@@ -347,8 +349,6 @@ class Trace(TraceData):
         """
         from tltrace_nb.widget.pair import Pair
 
-        if not isinstance(other, Trace):
-            raise TypeError(f"beside takes a Trace, not {type(other).__name__}")
         return Pair(self, other, options)
 
     def __repr__(self) -> str:
@@ -381,12 +381,3 @@ class CorrectedTrace(Trace):
         raise ValueError(
             f"{path}: a corrected trace is computed, save the one that it was made of and correct that again"
         )
-
-
-def load(path: str | os.PathLike[str], limit: int = SLOTS_LIMIT) -> Trace:
-    """Open a ``.tltrace`` file.
-
-    ``limit`` bounds the bytes of the slots read into memory. Raises ``TraceFileError`` (a
-    ``ValueError``), which names the file, what is wrong and what to do, and ``OSError`` where there is no file.
-    """
-    return Trace(*read_trace(path, limit))

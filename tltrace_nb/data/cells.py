@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tltrace_nb.base.words import utf8
 from tltrace_nb.data.sites import PayloadType, SiteTable
 
 Array = npt.NDArray[Any]
 
 TEXT: Any = pd.StringDtype("python", na_value=np.nan)
-"""What ``"str"`` means where pyarrow is not installed; pyarrow's strings cannot hold a lone surrogate."""
+"""What ``"str"`` means where pyarrow is not installed."""
 
 
 def same_types(table: SiteTable) -> bool:
@@ -54,9 +55,9 @@ def masked(values: Array, missing: npt.NDArray[np.bool_]) -> Any:
 
 
 def coded(values: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The distinct values in order of first appearance, and each value's number among them."""
+    """The distinct values in order of first appearance, in words that can be encoded, and each one's number there."""
     numbers: dict[str, int] = {}
-    codes = [numbers.setdefault(value, len(numbers)) for value in values]
+    codes = [numbers.setdefault(utf8(value), len(numbers)) for value in values]
     return list(numbers), codes
 
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 Grid = tuple[int, int, int]
 
+IDS = 1 << 31
+"""Ids are below it: they have 32 bits on the device."""
+LISTED = 1 << 20
+"""Ids of ranges that are listed at most, to find the fewest runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -71,7 +76,8 @@ class CtaRuns:
             if not ids:
                 return cls(())
             forward = ids if ids.step > 0 else ids[::-1]
-            return cls((Run(forward[0], forward.step if len(forward) > 1 else 1, len(forward)),))
+            count = (forward[-1] - forward[0]) // forward.step + 1  # a range may be longer than len can say
+            return cls((Run(forward[0], forward.step if count > 1 else 1, count),))
         ordered = sorted(set(ids))
         runs: list[Run] = []
         at = 0
@@ -84,10 +90,43 @@ class CtaRuns:
             at = end
         return cls(tuple(runs))
 
+    @classmethod
+    def of_ranges(cls, ranges: Iterable[range]) -> CtaRuns:
+        """From ranges in any order, each id once. Long ranges stay ranges.
+
+        Raises ``ValueError`` where such ones overlap in steps.
+        """
+        ordered = sorted((run for each in ranges for run in cls.of(each).runs), key=lambda run: run.start)
+        if sum(run.rows for run in ordered) <= LISTED:
+            return cls.of(id_ for run in ordered for id_ in run.ids().tolist())
+        overlapping: list[list[Run]] = []
+        last = -1
+        for run in ordered:
+            if not overlapping or run.start > last:
+                overlapping.append([])
+            overlapping[-1].append(run)
+            last = max(last, run.last)
+        return cls(tuple(run for together in overlapping for run in _joined(together)))
+
     @property
     def rows(self) -> int:
         """How many ids there are."""
         return sum(run.rows for run in self.runs)
+
+    def among(self, ids: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+        """Which of these ids, all below ``IDS``, are chosen."""
+        import numpy as np
+
+        runs = self.below(IDS).runs
+        if not runs:
+            return np.zeros(len(ids), np.bool_)
+        start, stride, width, last = (
+            np.array([getattr(run, name) for run in runs], np.int64) for name in ("start", "stride", "width", "last")
+        )
+        mine = np.maximum(np.searchsorted(start, ids, side="right") - 1, 0)
+        since = ids - start[mine]
+        found: npt.NDArray[np.bool_] = (since >= 0) & (ids <= last[mine]) & (since % stride[mine] < width[mine])
+        return found
 
     def ids(self) -> npt.NDArray[np.int64]:
         """The ids, ascending."""
@@ -112,6 +151,18 @@ class CtaRuns:
     def to_json(self) -> dict[str, Any]:
         """Plain lists; ``chosen_from_json`` is the inverse."""
         return {"runs": [[run.start, run.stride, run.count, run.width] for run in self.runs]}
+
+
+def _joined(runs: list[Run]) -> tuple[Run, ...]:
+    """Runs of single ids that overlap, in order of their starts, as ones that do not."""
+    first, last = runs[0].start, max(run.last for run in runs)
+    if len(runs) == 1:
+        return (runs[0],)
+    if all(run.stride == 1 for run in runs):
+        return (Run(first, 1, last - first + 1),)
+    if sum(run.rows for run in runs) > LISTED:
+        raise ValueError("long ranges with steps overlap: give them apart, or without steps")
+    return CtaRuns.of(id_ for run in runs for id_ in run.ids().tolist()).runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,12 +46,14 @@ class Clocks:
     """The clock of each CTA, as ``float64[num_cta]``.
 
     ``ghz`` is in cycles per ns, NaN where nothing can be known. ``start_ns`` and ``end_ns`` are zeroed at the entry of
-    the trace's first CTA, NaN for a CTA without a reading.
+    the trace's first CTA, NaN for a CTA without a reading, and for one whose timer ran ``backwards`` (``bool``): its
+    last reading was before its first.
     """
 
     ghz: Floats
     start_ns: Floats
     end_ns: Floats
+    backwards: Bools
 
 
 def align(
@@ -73,15 +75,19 @@ def align(
     nor a warning.
     """
     rows, points = clock.shape
-    if rows == 0 or points == 0 or not valid.any():
-        nothing = np.full(rows, np.nan)
-        return Clocks(nothing, nothing.copy(), nothing.copy())
-    seen = valid.any(axis=1)
+    nothing = np.full(rows, np.nan)
+    if rows == 0 or points == 0:
+        return Clocks(nothing, nothing.copy(), nothing.copy(), np.zeros(rows, np.bool_))
     cycles = clock - entry[:, None]
-    time = ns - ns[valid].min()
     each = np.arange(rows)
     first = np.where(valid, cycles, _FAR).argmin(axis=1)
     last = np.where(valid, cycles, -_FAR).argmax(axis=1)
+    backwards = valid.any(axis=1) & (ns[each, last] < ns[each, first])
+    valid = valid & ~backwards[:, None]
+    seen = valid.any(axis=1)
+    if not seen.any():
+        return Clocks(nothing, nothing.copy(), nothing.copy(), backwards)
+    time = ns - ns[valid].min()
     first_time, last_time = time[each, first], time[each, last]
     step = timer_step(time[valid])
 
@@ -101,7 +107,7 @@ def align(
     start = np.where(known, readings, first_time.astype(np.float64))
     end = np.where(known, start + duration / ghz, last_time.astype(np.float64))
     zero = start[seen].min()
-    return Clocks(ghz, np.where(seen, start - zero, np.nan), np.where(seen, end - zero, np.nan))
+    return Clocks(ghz, np.where(seen, start - zero, np.nan), np.where(seen, end - zero, np.nan), backwards)
 
 
 def timer_step(time: Ints) -> int:

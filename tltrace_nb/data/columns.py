@@ -110,6 +110,7 @@ LOSSES: Mapping[str, str] = {
     "lost": "int64",
     "corrupt": "int64",
     "unmatched_ends": "int64",
+    "timer_back": "bool",
     "max_events": "int64",
 }
 """One row per writer that lost something, holds something wrong, or never recorded.
@@ -117,7 +118,8 @@ LOSSES: Mapping[str, str] = {
 ``executed`` markers are ``recorded`` (readable), ``lost`` (no room) or ``corrupt`` (unknown site, a clock that goes
 backwards). ``entered`` is false where the header was never written, or is nonsense (then ``corrupt`` is 1). A header
 with more markers than cycles counts as 1 ``corrupt``, too, and its writer as unfinished.
-``unfinished``: the writer never left the kernel; what it executed is known only as far as it was recorded.
+``timer_back``: in its CTA the global timer was earlier at the last reading than at the first, so that the CTA has no
+time in ns. ``unfinished``: the writer never left the kernel; what it executed is known only as far as it was recorded.
 ``max_events`` is the same in all rows: records per writer that would have held everything. CTAs that were left out as
 the slots had no room for them have no rows: ``losses.attrs["ctas_left_out"]`` is how many they are, of how many, and
 the budget in bytes that would have held all; it is not there where none was.

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tltrace_nb.base.words import in_cells
+from tltrace_nb.base.words import in_cells, utf8
 from tltrace_nb.data import columns
 from tltrace_nb.data.cells import category, coded, compact, frame, masked, payload, same_types, spread
 from tltrace_nb.data.clock import Clocks, align
@@ -57,23 +57,36 @@ def decode(
     slots raises: what cannot be right is counted in ``losses``.
     """
     slots, blocks = place_blocks(slots, table, grids)
+    return decode_rows(slots, table, blocks, grids, clock_ghz)
+
+
+def decode_rows(
+    slots: npt.NDArray[np.int64],
+    table: SiteTable,
+    blocks: Blocks,
+    grids: Grids | None = None,
+    clock_ghz: float | None = None,
+    clocks: Clocks | None = None,
+) -> Frames:
+    """Decode rows of slots: ``blocks`` says where they ran, and ``clocks`` by which clock, where that is known."""
     writers = read_writers(slots, table)
     records = read_records(slots, table, blocks, writers)
-    clocks = _clocks(blocks, writers, records, clock_ghz)
+    if clocks is None:
+        clocks = clocks_of(blocks, writers, records.stay, clock_ghz)
     # The records are the largest thing here. They are given away, so that each array goes as soon as it is used.
     recorded, corrupt, stay = records.recorded, records.corrupt, records.stay
     counts = np.bincount(records.site, minlength=len(table.sites))
     given = [records]
     del records
     events, unmatched = _events(given, table, blocks, writers, clocks)
-    losses = _losses(table, blocks, writers, recorded, corrupt, unmatched)
+    losses = _losses(table, blocks, writers, recorded, corrupt, unmatched, clocks.backwards)
     if grids is None:
         grids = tuple((x or 1, y or 1, z or 1) for x, y, z in (launch.grid for launch in table.launches))
     if missing := left_out(table, grids):
         losses.attrs[LEFT_OUT] = missing
     return Frames(
         events=events.copy(deep=False),
-        ctas=_ctas(table, blocks, writers, stay, clocks),
+        ctas=ctas_of(table, blocks, writers, stay, clocks),
         flows=_flows(events, table),
         sites=_sites(table, counts),
         losses=losses,
@@ -97,7 +110,7 @@ def _sm(writers: Writers, rows: int) -> npt.NDArray[np.int32]:
     return as_int32
 
 
-def _clocks(blocks: Blocks, writers: Writers, records: Records, stated: float | None) -> Clocks:
+def clocks_of(blocks: Blocks, writers: Writers, stay: npt.NDArray[np.int64], stated: float | None) -> Clocks:
     """Hand each writer's readings at entry, and at exit where it left, to the clock."""
     rows, head = len(blocks.cta), writers.head
     valid = (writers.entered, writers.done)
@@ -110,7 +123,7 @@ def _clocks(blocks: Blocks, writers: Writers, records: Records, stated: float | 
         readings[1],
         readings[2].astype(np.bool_),
         entry=writers.entry,
-        duration=_duration(writers, records.stay, rows),
+        duration=_duration(writers, stay, rows),
         sm=_sm(writers, rows),
         launch=blocks.launch,
         stated=stated,
@@ -134,10 +147,13 @@ def _events(
 
     slot, site, end_site = records.slot[begin], records.site[begin], records.site[end]
     raw, end_raw, time, stay = records.payload[begin], records.payload[end], records.time, records.stay
+    end_slot = np.where(ended, records.slot[end], slot)
     del records
     offset = writers.offset[slot]
     start, stop = time[begin], time[end]
-    del time, begin, end
+    if bool((end_slot != slot).any()):  # of two writers of one thread one began it, the other ended it
+        stop += np.where(ended, writers.offset[end_slot] - offset, 0)
+    del time, begin, end, end_slot
     # An instant ends where it starts, a truncated range with its writer.
     np.copyto(stop, start, where=~ended)
     if open_.any():
@@ -198,11 +214,12 @@ def _range_numbers(table: SiteTable) -> Array:
 
 def _roles(table: SiteTable) -> tuple[list[str], list[int]]:
     """The roles as categories, and each writer's code (-1: none)."""
-    roles = list(dict.fromkeys((*ROLES, *(writer.role for writer in table.writers if writer.role))))
-    return roles, [roles.index(writer.role) if writer.role else -1 for writer in table.writers]
+    numbers = {role: number for number, role in enumerate(ROLES)}
+    codes = [numbers.setdefault(utf8(each.role), len(numbers)) if each.role else -1 for each in table.writers]
+    return list(numbers), codes
 
 
-def _ctas(
+def ctas_of(
     table: SiteTable, blocks: Blocks, writers: Writers, stay: npt.NDArray[np.int64], clocks: Clocks
 ) -> pd.DataFrame:
     """One row per CTA that ran, by ``cta``."""
@@ -229,9 +246,11 @@ def _flows(events: pd.DataFrame, table: SiteTable) -> pd.DataFrame:
     names = list(events["name"].cat.categories)
     kind, name = (cast(pd.Categorical, events[column].array).codes for column in ("kind", "name"))
     start, cta = events["start"].to_numpy(), events["cta"].to_numpy()
+    nth = np.cumsum(np.diff(cta, prepend=cta[:1]) != 0)  # ids may be anything, and rows are by them
 
     def by_start(wanted: str) -> Array:
         """The ranges so named, by CTA and then start."""
+        wanted = utf8(wanted)
         if wanted not in names:
             return np.zeros(0, np.int32)
         rows = np.flatnonzero((kind == 0) & (name == names.index(wanted))).astype(np.int32)
@@ -243,7 +262,7 @@ def _flows(events: pd.DataFrame, table: SiteTable) -> pd.DataFrame:
     arrows: list[tuple[Array, Array]] = []
     for names_ in table.flows:
         arrow = [by_start(wanted) for wanted in names_]
-        counts = [np.bincount(cta[rows], minlength=int(cta.max(initial=0)) + 1) for rows in arrow]
+        counts = [np.bincount(nth[rows], minlength=int(nth.max(initial=0)) + 1) for rows in arrow]
         pairs = np.minimum(*counts)
         for side, count in enumerate(counts):
             if (count > pairs).any():
@@ -299,13 +318,20 @@ def _reasons(table: SiteTable, counts: npt.NDArray[np.int64]) -> Any:
 
 
 def _losses(
-    table: SiteTable, blocks: Blocks, writers: Writers, recorded: Array, corrupt: Array, unmatched: Array
+    table: SiteTable,
+    blocks: Blocks,
+    writers: Writers,
+    recorded: Array,
+    corrupt: Array,
+    unmatched: Array,
+    backwards: Array,
 ) -> pd.DataFrame:
     """One row per writer with something lost or wrong, or which never recorded in a kernel that has markers."""
     lost = writers.executed - writers.held
     unfinished = writers.entered & ~writers.done
     silent = (recorded == 0) & bool(table.sites)  # without markers there was nothing to record
-    wrong = (lost > 0) | (corrupt > 0) | (unmatched > 0) | unfinished | writers.nonsense | silent
+    back = backwards[writers.row] & writers.entered
+    wrong = (lost > 0) | (corrupt > 0) | (unmatched > 0) | unfinished | writers.nonsense | silent | back
     slot = np.flatnonzero(wrong)
     slot = slot[np.argsort(blocks.cta[writers.row[slot]], kind="stable")]
     writer = writers.writer[slot]
@@ -321,6 +347,7 @@ def _losses(
         "lost": lost[slot],
         "corrupt": corrupt[slot] + writers.nonsense[slot],
         "unmatched_ends": unmatched[slot],
+        "timer_back": back[slot],
         "max_events": np.full(len(slot), writers.executed.max(initial=0), np.int64),
     }
     return frame(columns.LOSSES, cells, len(slot))

@@ -5,15 +5,22 @@ In: a trace. Out: strings, and a frame. What was lost is put into words here, an
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.left_out import LEFT_OUT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
     from tltrace_nb.data.trace_data import TraceData
 
 TOP_NAMES = 5
@@ -82,7 +89,10 @@ def losses(frame: pd.DataFrame) -> list[str]:
         (~entered, "writer", " never entered it"),
         (entered & (frame["executed"] == 0), "writer", " recorded nothing"),
     )
-    return phrases + [f"{count(int(each.sum()), noun)}{rest}" for each, noun, rest in counted if each.sum()]
+    phrases += [f"{count(int(each.sum()), noun)}{rest}" for each, noun, rest in counted if each.sum()]
+    if back := frame.loc[frame["timer_back"].astype(bool), "cta"].nunique():
+        phrases.append(f"{count(back, 'CTA')} in which the GPU's timer ran backwards, without a time in ns")
+    return phrases
 
 
 def troubles(trace: TraceData) -> list[str]:
@@ -110,20 +120,82 @@ def by_name(events: pd.DataFrame) -> pd.DataFrame:
     Durations are in cycles and over ranges only; a name of instants alone has missing values there, and a name without
     payload has them in the last two.
     """
+    return counted([tally(events)])
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What the table of names is made of. Those of parts add up.
+
+    ``names`` has ``count``, ``payload_min`` and ``payload_max`` by name; ``durations`` are the distinct durations of
+    the ranges of each name that has some, ascending, and how often each is there.
+    """
+
+    names: pd.DataFrame
+    durations: dict[Any, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
+
+
+def tally(events: pd.DataFrame) -> Tally:
+    """The tally of ``events``."""
     groups = events.groupby("name", observed=True)
-    ranges = events.loc[events["kind"] == "range"].groupby("name", observed=True)["duration"]
-    table = pd.DataFrame(
+    payload = groups["payload"]
+    names = pd.DataFrame({"count": groups.size(), "payload_min": payload.min(), "payload_max": payload.max()})
+    name = pd.Categorical(events["name"])
+    code = np.where((events["kind"] == "range").to_numpy(), name.codes, -1).astype(name.codes.dtype)
+    order = np.argsort(code, kind="stable")  # codes are of 8 or 16 bits mostly, which are sorted in one pass
+    duration = events["duration"].to_numpy()[order]
+    ends = np.searchsorted(code[order], np.arange(-1, len(name.categories)), side="right")
+    several = itertools.pairwise(ends.tolist())
+    return Tally(
+        names,
         {
-            "count": groups.size(),
-            "total": ranges.sum(),
-            "mean": ranges.mean(),
-            "p50": ranges.quantile(0.5),
-            "p99": ranges.quantile(0.99),
-            "payload_min": groups["payload"].min(),
-            "payload_max": groups["payload"].max(),
-        }
+            each: _distinct(duration[first:last])
+            for each, (first, last) in zip(name.categories, several, strict=True)
+            if last > first
+        },
     )
+
+
+def _distinct(
+    values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The distinct values, ascending, and how often each is there; each counts ``times`` (default: once)."""
+    order = slice(None) if times is None else np.argsort(values, kind="stable")
+    ascending = np.sort(values) if times is None else values[order]
+    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
+    many = np.diff(first, append=len(ascending)) if times is None else np.add.reduceat(times[order], first)
+    return ascending[first], many
+
+
+def counted(tallies: Sequence[Tally]) -> pd.DataFrame:
+    """The table of names of events in parts, each of which has its tally."""
+    names, durations = tallies[0].names, tallies[0].durations
+    if len(tallies) > 1:
+        groups = pd.concat([each.names for each in tallies]).groupby(level=0, observed=True)
+        names = groups.agg({"count": "sum", "payload_min": "min", "payload_max": "max"})
+        durations = {}
+        for name in dict.fromkeys(name for each in tallies for name in each.durations):
+            parts = [each.durations[name] for each in tallies if name in each.durations]
+            durations[name] = _distinct(*(np.concatenate([part[i] for part in parts]) for i in (0, 1)))
+    of_ranges = pd.DataFrame(
+        [_statistics(*durations[name]) for name in names.index if name in durations],
+        names.index[[name in durations for name in names.index]],
+        ["total", "mean", "p50", "p99"],
+    )
+    table = pd.concat([names[["count"]], of_ranges, names[["payload_min", "payload_max"]]], axis=1)
     return table.sort_values(["total", "count"], ascending=False, kind="stable")
+
+
+def _statistics(values: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> tuple[int, float, float, float]:
+    """Sum, mean, median and 99th percentile (interpolated linearly) of values that are there so many times."""
+    total, last = int((values * times).sum()), np.cumsum(times)
+    count = int(last[-1])
+    quantiles = []
+    for share in (0.5, 0.99):
+        at, rest = divmod(share * (count - 1), 1)
+        low, high = (float(values[np.searchsorted(last, at + i, side="right")]) for i in (0, 1 if rest else 0))
+        quantiles.append(low + (high - low) * rest)
+    return total, total / count, quantiles[0], quantiles[1]
 
 
 def number(value: float, digits: int = 0) -> str:

@@ -22,8 +22,11 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-LONGEST = 1 << 62
-"""Cycles (70 years) that no kernel lasts; differences of clocks beyond it are nonsense, and below it never overflow."""
+LONGEST = 1 << 50
+"""Cycles (six days) that no kernel lasts; differences of clocks beyond it are nonsense. Sums of a few below it are
+exact in a float, and in a browser."""
+_AT_ONCE = 16 << 20
+"""Bytes of slots that are looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +176,10 @@ def read_writers(slots: Int64s, table: SiteTable) -> Writers:
     first = np.zeros(len(head), np.int64)
     if table.keep is Keep.LAST and capacity:
         first = np.where(executed > capacity, executed % capacity, 0)
-    opened = np.flatnonzero(entered & ~done)
-    if len(opened) and capacity:
+    unfinished = np.flatnonzero(entered & ~done) if capacity else np.zeros(0, np.intp)
+    step = max(_AT_ONCE // (8 * max(words, 1)), 1)
+    for begin in range(0, len(unfinished), step):
+        opened = unfinished[begin : begin + step]
         body = slots.reshape(rows * count, words)[opened, layout.RECORD_WORDS * layout.HEADER_RECORDS :]
         empty = (body[:, 0::2] == 0) & (body[:, 1::2] == 0)
         held[opened] = np.where(empty.any(axis=1), empty.argmax(axis=1), capacity)
@@ -235,8 +240,9 @@ def read_records(slots: Int64s, table: SiteTable, blocks: Blocks, writers: Write
     wants = order[(recorded[order] > 0) & ~writers.done[order]]
     stay[wants] = time[last[(recorded[order] > 0) & ~writers.done[order]]]
 
-    lanes = list(dict.fromkeys(site_.lane for site_ in table.sites))
-    lane = np.array([lanes.index(site_.lane) for site_ in table.sites], np.min_scalar_type(len(lanes)))[site]
+    lanes: dict[str, int] = {}
+    of_site = [lanes.setdefault(site_.lane, len(lanes)) for site_ in table.sites]
+    lane = np.array(of_site, np.min_scalar_type(len(lanes)))[site]
     line = slot
     threads = [writer.thread for writer in table.writers]
     if len(set(threads)) < len(threads):

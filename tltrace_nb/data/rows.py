@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tltrace_nb.base.checks import a, checked, listed, wrong
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,14 +54,31 @@ class FlowEdge:
     dst_name: str
 
 
-def rows(events: pd.DataFrame) -> Iterator[Slice | Instant]:
-    """The rows of an events frame, in its order.
+ROWS_AT_ONCE = 10_000
+"""Rows of the frame that are made Python objects together."""
+
+
+def rows(events: pd.DataFrame, chosen: range | None = None) -> Iterator[Slice | Instant]:
+    """The rows of an events frame, in its order, or those at the positions ``chosen``, in theirs.
 
     ``payload`` is 0 where none was given, signed where its type is. A truncated range is a slice up to its writer's
     exit.
     """
+    chosen = range(len(events)) if chosen is None else chosen
+    if not len(chosen):
+        return
+    cta = events["cta"].to_numpy()
+    ends = sorted((chosen[0], chosen[-1]))
+    ctas = slice(np.searchsorted(cta, cta[ends[0]]), np.searchsorted(cta, cta[ends[1]], side="right"))
+    zero = events.iloc[ctas].groupby("cta", sort=False)["start"].min()
+    for first in range(0, len(chosen), ROWS_AT_ONCE):
+        yield from _rows(events.iloc[np.asarray(chosen[first : first + ROWS_AT_ONCE])], zero)
+
+
+def _rows(events: pd.DataFrame, zero: pd.Series[int]) -> Iterator[Slice | Instant]:
+    """The rows of ``events``; ``zero`` is each CTA's first start."""
     names = list(events["name"].cat.categories)
-    first = events["start"] - events.groupby("cta", sort=False)["start"].transform("min")
+    first = events["start"] - events["cta"].map(zero)
     columns = (
         events["kind"].cat.codes,
         events["cta"],
@@ -75,6 +96,18 @@ def rows(events: pd.DataFrame) -> Iterator[Slice | Instant]:
             yield Instant((cta, group, lane), names[name], start, payload)
 
 
+def _names(name: str, value: Any) -> tuple[str, str]:
+    """A source and a destination."""
+    may = "the names of a source and of a destination"
+    if not (isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(each, str) for each in value)):
+        wrong(name, value, may, TypeError)
+    return value[0], value[1]
+
+
+@checked(
+    events=listed(a((Slice, Instant), "a row of a trace"), "rows of a trace"),
+    flows=listed(_names, "pairs of names, of a source and of a destination"),
+)
 def compute_flows(events: Iterable[Slice | Instant], flows: Iterable[tuple[str, str]]) -> list[FlowEdge]:
     """The arrows of ``flows``, (source, destination) names.
 

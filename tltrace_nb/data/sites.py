@@ -182,6 +182,8 @@ class SiteTable:
                 raise ValueError(
                     f"site table version {raw['version']}, this library reads up to {TABLE_VERSION}: upgrade tltrace_nb"
                 )
+            if raw["version"] == 1 and isinstance(raw["ctas"], dict):
+                raise ValueError("a site table of version 1 lists its CTAs, and this one describes them")
             return cls(
                 **{
                     **raw,

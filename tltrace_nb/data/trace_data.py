@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, overload
 import numpy as np
 import numpy.typing as npt
 
+from tltrace_nb.base.checks import a, checked, file, optional, wrong
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.data.rows import Instant, Slice, rows
 from tltrace_nb.data.sites import SiteTable, rows_at
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from tltrace_nb.data.decode import Frames
 
+KEPT_ROWS = 100_000
+"""Events up to which iterating a trace makes the list of all: some 300 bytes each."""
 VIEWS = "_timelines"
 """Attribute in which its views keep what they share; a copy of a trace has views of its own."""
 
@@ -47,7 +50,12 @@ class TraceData:
     once and are the caller's to extend; a write to one changes neither the slots nor another column.
     """
 
+    @checked(
+        table=a(SiteTable, "the SiteTable of the kernel"), meta=optional(a(TraceMeta, "a TraceMeta, which says whence"))
+    )
     def __init__(self, slots: Slots | Callable[[], Slots], table: SiteTable, meta: TraceMeta | None = None) -> None:
+        if not (callable(slots) or hasattr(slots, "cpu") or isinstance(slots, np.ndarray)):
+            wrong("slots", slots, "an array, a tensor, or a function that returns one", TypeError)
         self._source: Slots | Callable[[], Slots] | None = slots
         self.table = table
         self.meta = (
@@ -145,14 +153,24 @@ class TraceData:
         return list(rows(self.events))
 
     def __iter__(self) -> Iterator[Slice | Instant]:
-        return iter(self.rows)
+        return iter(self.rows) if self._few else rows(self.events)
+
+    @property
+    def _few(self) -> bool:
+        """Whether its rows are made once and kept; of more than that each is made when it is asked for."""
+        return len(self) <= KEPT_ROWS or "rows" in vars(self)
 
     @overload
     def __getitem__(self, index: int) -> Slice | Instant: ...
     @overload
     def __getitem__(self, index: slice) -> list[Slice | Instant]: ...
     def __getitem__(self, index: int | slice) -> Slice | Instant | list[Slice | Instant]:
-        return self.rows[index]
+        if self._few:
+            return self.rows[index]
+        if isinstance(index, slice):
+            return list(rows(self.events, range(len(self))[index]))
+        at = range(len(self))[index]
+        return next(rows(self.events, range(at, at + 1)))
 
     def __len__(self) -> int:
         return len(self._frames.origin)
@@ -161,6 +179,11 @@ class TraceData:
         """Always true: a trace without events is still a trace."""
         return True
 
+    @checked(path=file)
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a ``.tltrace`` file, which ``load`` reads."""
         write_trace(path, self.slots, self.table, self.meta)
+
+
+a_trace = a(TraceData, "a Trace, such as trace.last or tltrace_nb.load(path)")
+"""The check of an argument that is a trace."""

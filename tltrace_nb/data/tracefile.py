@@ -3,7 +3,7 @@
 In: slots, :class:`SiteTable` and :class:`TraceMeta`, or a path. Out: a file, or the three again.
 
 The raw record is what is kept; decoding it again with a newer version gives the better frames. A file may come from
-anywhere: nothing is unpickled, and every size is checked, against the table and a limit, before it is read. ::
+anywhere: nothing is unpickled, and what it would take in memory is known before it is taken (``core.filecost``). ::
 
     meta.json   {"format": "tltrace", "version": 1, "meta": {…}, "table": {…}, "shape": [num_cta, num_writers, words]}
     slots.npy   int64, little-endian, C order
@@ -19,7 +19,7 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -27,10 +27,14 @@ from typing import IO, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tltrace_nb.base.checks import short
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.files import replacing
+from tltrace_nb.base.words import clean
 from tltrace_nb.data import slots as layout
-from tltrace_nb.data.chosen import Chosen, Cut
+from tltrace_nb.data.chosen import IDS, Chosen, Cut
+from tltrace_nb.data.file_cost import Cost, CostError, most
+from tltrace_nb.data.reading import place_blocks
 from tltrace_nb.data.sites import SiteTable
 
 FORMAT = "tltrace"
@@ -39,8 +43,8 @@ META, SLOTS = "meta.json", "slots.npy"
 
 META_LIMIT = 16 << 20
 """Bytes of ``meta.json``; a kernel with 10,000 sites needs 2 MB."""
-SLOTS_LIMIT = 4 << 30
-"""Bytes of slots that ``read_trace`` takes into memory unless told otherwise."""
+META_SMALL, META_FACTOR = 1 << 20, 64
+"""Bytes of ``meta.json`` that any file may have, and how often its own size above that; text packs six times."""
 NPY_HEADER_LIMIT = 4096
 """Bytes in front of the numbers in ``slots.npy``."""
 COMPRESSION = 1
@@ -110,53 +114,80 @@ def write_trace(path: str | os.PathLike[str], slots: npt.NDArray[np.int64], tabl
 
 
 def read_trace(
-    path: str | os.PathLike[str], limit: int = SLOTS_LIMIT
+    path: str | os.PathLike[str], limit: int | None = None
 ) -> tuple[npt.NDArray[np.int64], SiteTable, TraceMeta]:
-    """Read a trace whose slots take at most ``limit`` bytes.
+    """Read a trace that takes at most ``limit`` bytes of memory, slots and frames (``None``: as ``filecost.most``).
 
     Raises ``TraceFileError`` for anything but a sound file, and ``OSError`` where the path cannot be opened.
     """
-    with Path(path).open("rb") as file, _naming(path), zipfile.ZipFile(file) as archive:
-        names = sorted(member.filename for member in archive.infolist())
-        if names != sorted((META, SLOTS)):
-            raise TraceFileError(f"it holds {names[:5]}, not {META} and {SLOTS}; was it saved by Trace.save?")
-        if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in archive.infolist()):
-            raise TraceFileError("it is packed in a way that Trace.save does not use; save the trace again")
-        size = archive.getinfo(META).file_size
-        if size > META_LIMIT:
-            raise TraceFileError(f"{META} is {size:,} bytes, more than {META_LIMIT:,}; it is no trace, do not trust it")
-        table, meta, shape = _describe(archive.read(META))
-        promised = int(np.prod([int(extent) for extent in shape], dtype=object)) * np.dtype(np.int64).itemsize
-        size = archive.getinfo(SLOTS).file_size
-        if not promised < size <= promised + NPY_HEADER_LIMIT:
-            raise TraceFileError(f"{SLOTS} is {size:,} bytes where its table means {promised:,}; save the trace again")
-        if promised > limit:
-            raise TraceFileError(
-                f"its slots take {promised:,} bytes, the limit is {limit:,}; if you trust it, pass limit="
-            )
+    with Path(path).open("rb") as file, naming(path), zipfile.ZipFile(file) as archive:
+        size = os.fstat(file.fileno()).st_size
+        table, meta, shape = described(archive, size)
+        cost = Cost.of(table, shape, most(size) if limit is None else limit)
         with archive.open(SLOTS) as member:
-            return _slots(member, shape), table, meta
+            check_header(member, shape)
+            slots = cost.read(member).reshape(shape)
+        place_blocks(slots, table, meta.grids)  # raises where its rows are not CTAs of the launches
+        return slots, table, meta
+
+
+def nbytes(shape: tuple[int, int, int]) -> int:
+    """Bytes of slots of this shape."""
+    return math.prod(shape) * np.dtype(np.int64).itemsize
+
+
+def described(archive: zipfile.ZipFile, size: int) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
+    """What an opened file of ``size`` bytes says of its slots, before they are read: table, origin, shape.
+
+    Raises ``TraceFileError`` where that is not sound, or the slots' size is another.
+    """
+    names = sorted(member.filename for member in archive.infolist())
+    if names != sorted((META, SLOTS)):
+        raise TraceFileError(f"it holds {short(names)}, not {META} and {SLOTS}; was it saved by Trace.save?")
+    if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in archive.infolist()):
+        raise TraceFileError("it is packed in a way that Trace.save does not use; save the trace again")
+    text, most_text = archive.getinfo(META).file_size, min(META_LIMIT, max(META_SMALL, META_FACTOR * size))
+    if text > most_text:
+        raise TraceFileError(f"{META} is {text:,} bytes, more than {most_text:,}; it is no trace, do not trust it")
+    table, meta, shape = _describe(archive.read(META))
+    promised, found = nbytes(shape), archive.getinfo(SLOTS).file_size
+    if not promised < found <= promised + NPY_HEADER_LIMIT:
+        raise TraceFileError(f"{SLOTS} is {found:,} bytes where its table means {promised:,}; save the trace again")
+    return table, meta, shape
 
 
 _UNSOUND = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
 """What ``zipfile`` raises for damaged files: also seeks to nowhere, and passwords."""
+_FOREIGN = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError)
+"""What parsers raise for contents that ``Trace.save`` does not write."""
+_SAID = 400
+"""Most characters of what is said of a file, some of which may come from it."""
 
 
 @contextlib.contextmanager
-def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what goes wrong inside into a ``TraceFileError`` that begins with the path."""
     name = os.fspath(path)
+
+    def of(problem: object) -> TraceFileError:
+        return TraceFileError(f"{name}: {clean(str(problem), _SAID)}")
+
     try:
         yield
     except TraceFileError as error:
-        raise TraceFileError(f"{name}: {error}") from error
+        raise of(error) from error
+    except CostError as error:
+        raise of(f"{error}; if you trust it: tltrace_nb.load(path, limit={error.enough})") from None
+    except MemoryError as error:
+        raise of("there is not the memory to open it; do not trust it, or free some") from error
     except _UNSOUND as error:
-        problem = (
-            f"not a sound .tltrace file ({error}); it is another kind of file, or was cut off: copy or save it again"
-        )
-        raise TraceFileError(f"{name}: {problem}") from error
-    except (ValueError, TypeError, RecursionError) as error:
-        raise TraceFileError(f"{name}: {error}; save it again with this version of tltrace_nb") from error
+        found = clean(str(error), _SAID // 2)
+        raise of(
+            f"not a sound .tltrace file ({found}); it is another kind of file, or was cut off: copy or save it again"
+        ) from error
+    except _FOREIGN as error:
+        found = clean(str(error), _SAID // 2)
+        raise of(f"{found}; save it again with this version of tltrace_nb") from error
 
 
 def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
@@ -166,7 +197,7 @@ def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
         raise TraceFileError(f"{META} is not that of a trace; was it saved by Trace.save?")
     if raw.get("version") != FILE_VERSION:
         raise TraceFileError(
-            f"file version {raw.get('version')}, this library reads {FILE_VERSION}; upgrade tltrace_nb"
+            f"file version {short(raw.get('version'))}, this library reads {FILE_VERSION}; upgrade tltrace_nb"
         )
     table = SiteTable.from_json(json.dumps(raw.get("table")))
     _check(table)
@@ -176,7 +207,7 @@ def _describe(text: bytes) -> tuple[SiteTable, TraceMeta, tuple[int, int, int]]:
         ):
             return table, _meta(raw.get("meta")), (rows, writers, words)
         case other:
-            raise TraceFileError(f"slots of shape {other} do not fit the site table; save the trace again")
+            raise TraceFileError(f"slots of shape {short(other)} do not fit the site table; save the trace again")
 
 
 def _check(table: SiteTable) -> None:
@@ -205,6 +236,7 @@ def _check(table: SiteTable) -> None:
     dense = [site.id for site in table.sites] == list(range(len(table.sites)))
     shaped = all(len(launch.grid) == len(launch.block) == 3 for launch in table.launches)
     fits = table.capacity >= 0 and _in_order(table.ctas, len(table.launches))
+    fits &= _few([tuple(1 if extent is None else extent for extent in launch.grid) for launch in table.launches])
     if not (small and dense and shaped and fits and all(isinstance(word, str) for word in words)):
         raise TraceFileError(f"the site table in {META} is damaged; save the trace again")
 
@@ -242,10 +274,12 @@ def _meta(raw: Any) -> TraceMeta:
     if wrong or values.get("device", "cuda") not in ("cuda", "virtual") or not isinstance(versions, dict):
         raise TraceFileError(f"{META} has unreadable fields: {wrong or ['device, or versions']}; save the trace again")
     if ghz is not None and not (type(ghz) in (int, float) and 0 < ghz < _FASTEST_GHZ):
-        raise TraceFileError(f"{META} has an unreadable clock rate: {ghz!r}; save the trace again")
+        raise TraceFileError(f"{META} has an unreadable clock rate: {short(ghz)}; save the trace again")
     try:
         if grids is not None:
             grids = tuple((int(x), int(y), int(z)) for x, y, z in grids)
+            if not _few(grids):
+                raise ValueError("more CTAs than there are ids, or fewer than none")
         if resources is not None:
             resources = tuple((int(registers), int(shared)) for registers, shared in resources)
         if work is not None:
@@ -261,6 +295,11 @@ def _meta(raw: Any) -> TraceMeta:
     return TraceMeta(**values, versions=texts, **numbers)
 
 
+def _few(grids: Sequence[tuple[int, ...]]) -> bool:
+    """Whether launches of these grids have a number of CTAs that can be."""
+    return all(extent >= 0 for grid in grids for extent in grid) and sum(map(math.prod, grids)) < IDS
+
+
 def _ratio(raw: Any) -> float:
     """Check a ratio of two times. Raises ``ValueError`` for anything else."""
     if type(raw) not in (int, float) or not 0 < raw < math.inf:
@@ -268,13 +307,17 @@ def _ratio(raw: Any) -> float:
     return float(raw)
 
 
-def _slots(member: IO[bytes], shape: tuple[int, int, int]) -> npt.NDArray[np.int64]:
-    """Read ``slots.npy`` of the shape and type expected; the result is read-only."""
+def check_header(member: IO[bytes], shape: tuple[int, int, int]) -> None:
+    """Read the header of ``slots.npy``. Raises ``TraceFileError`` for another shape or type than what is expected."""
     if np.lib.format.read_magic(member) != (1, 0):
         raise TraceFileError(f"{SLOTS} is not in NumPy's format 1.0; save the trace again")
-    found, fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=NPY_HEADER_LIMIT)
+    try:
+        found, fortran, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=NPY_HEADER_LIMIT)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError):
+        raise
+    except Exception as error:  # NumPy takes it for Python text, which fails in any of its ways
+        raise TraceFileError(f"the header of {SLOTS} is damaged; copy or save it again") from error
     if found != shape or fortran or dtype != np.dtype("<i8"):
         raise TraceFileError(
             f"{SLOTS} is {dtype}{list(found)}, expected int64{list(shape)} in C order; save the trace again"
         )
-    return np.frombuffer(member.read(), "<i8").reshape(shape)

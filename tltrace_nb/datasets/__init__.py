@@ -9,8 +9,9 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
+from tltrace_nb.base.checks import wrong
+from tltrace_nb.core.loading import load as _load
 from tltrace_nb.core.trace import Trace, TraceFileError
-from tltrace_nb.core.trace import load as _load
 
 __all__ = ["load", "names"]
 
@@ -28,6 +29,6 @@ def load(name: str) -> Trace:
 
     Raises ``TraceFileError`` where there is none; the message lists those there are.
     """
-    if name not in names():
-        raise TraceFileError(f"there is no recorded trace {name!r}; there are: {', '.join(names())}")
+    if not (isinstance(name, str) and name in names()):
+        wrong("name", name, f"the name of a recorded trace, one of {', '.join(names())}", TraceFileError)
     return _load(FOLDER / f"{name}.tltrace")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 import pandas as pd
 
+from tltrace_nb.base.checks import checked, number, optional, pixels, tensors
 from tltrace_nb.base.words import clean
 from tltrace_nb.core.api import trace as switch
 from tltrace_nb.explorer.controls import Controls, close, controls, menu
@@ -156,6 +157,7 @@ class Explorer(ipywidgets.VBox):
         """The parameters as the controls have them now."""
         return self._parameters.values
 
+    @checked(timeout=optional(number(0, "seconds, not negative, or None")))
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until what the controls say is shown; false where that takes more than ``timeout`` seconds.
 
@@ -249,6 +251,12 @@ class Explorer(ipywidgets.VBox):
         self._line.busy = False
 
 
+def _inputs(name: str, value: Any) -> Any:
+    """Tensors, or what makes them."""
+    return value if callable(value) else tensors(name, value)
+
+
+@checked(inputs=optional(_inputs), height=optional(pixels))
 def explore(
     builder: Callable[..., Any],
     /,

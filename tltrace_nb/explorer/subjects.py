@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tltrace_nb.base.checks import wrong
 from tltrace_nb.core.compile.devices import CUDA, DEFAULT_MODEL
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.trace import Trace
@@ -130,10 +131,8 @@ def subject(builder: Any, inputs: Inputs, switch: TraceSwitch) -> Subject:
     if jit is not None and isinstance(builder, jit.TraceJit):
         return Kernels(builder, switch.options.with_auto(builder.auto), inputs)
     if not callable(builder):
-        raise TypeError(
-            f"explore got {type(builder).__name__}: give a @trace.jit or @tilelang.jit builder, or a function that "
-            "returns a Trace"
-        )
+        may = "a @trace.jit or @tilelang.jit builder, or a function that returns a Trace"
+        wrong("builder", builder, may, TypeError)
     if inputs is not None:
         raise TypeError("explore: inputs= are those of a kernel; a function that returns a Trace has its own")
     return Traces(builder)
@@ -144,15 +143,15 @@ def gpus(gpu: Any) -> list[Any]:
 
     Raises ``ValueError`` for a name that there is not.
     """
-    from tltrace_nb.base.gpus import PRESETS, Gpu, preset
+    from tltrace_nb.base.gpus import PRESETS, a_gpu
 
     if gpu is None:
         here = [CUDA] if importlib.util.find_spec("torch") and _has_card() else []
         return [DEFAULT_MODEL, *(name for name in PRESETS if name != DEFAULT_MODEL), *here]
     asked = list(gpu) if isinstance(gpu, list | tuple) else [gpu]
     for each in asked:
-        if each != CUDA and not isinstance(each, Gpu):
-            preset(each)
+        if not (isinstance(each, str) and each == CUDA):
+            a_gpu("gpu", each)
     if not asked:
         raise ValueError(f"gpu=[]: give at least one of {', '.join([*PRESETS, CUDA])}")
     return asked

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tltrace_nb._version import __version__
+from tltrace_nb.base.words import utf8
 from tltrace_nb.data import headline as summary
 from tltrace_nb.render.text import badge
 
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tltrace_nb.data.trace_data import TraceData
-
-
-def utf8(text: str) -> str:
-    """``text`` with U+FFFD for what UTF-8 cannot encode: lone surrogates. Nothing else is changed."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def loss_rows(trace: TraceData) -> Iterator[dict[str, Any]]:

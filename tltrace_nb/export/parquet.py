@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from tltrace_nb.base.checks import checked, file, one_of
 from tltrace_nb.base.files import replacing
+from tltrace_nb.base.words import utf8
 from tltrace_nb.data.cells import TEXT, coded
-from tltrace_nb.export.facts import facts, utf8
+from tltrace_nb.export.facts import facts
 
 if TYPE_CHECKING:
     import os
@@ -38,6 +40,7 @@ UNITS = {
 }
 
 
+@checked(path=file, frame=one_of(FRAMES))
 def write_parquet(trace: TraceData, path: str | os.PathLike[str], frame: Frame = "events") -> Path:
     """Write one frame of ``trace`` to ``path`` and return the path.
 
@@ -45,8 +48,6 @@ def write_parquet(trace: TraceData, path: str | os.PathLike[str], frame: Frame =
     ``src``, ``dst``) count the rows of the events from 0. Raises ``ValueError`` for another ``frame``,
     ``ModuleNotFoundError`` where pyarrow is not installed, and ``OSError`` where the file cannot be written.
     """
-    if frame not in FRAMES:
-        raise ValueError(f"frame={frame!r} is not one of {', '.join(map(repr, FRAMES))}")
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -11,13 +11,15 @@ release v59.1. Readers that are too old for the order of siblings (``_RANK``, ``
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.base.checks import checked, file
 from tltrace_nb.base.files import writing
 from tltrace_nb.export.facts import facts, loss_rows
 from tltrace_nb.export.protobuf import double, fixed64, integer, message, string
-from tltrace_nb.export.steps import Phase, Timeline, arrows, payloads, same, sm_label, timeline, unit_fact
+from tltrace_nb.export.steps import Phase, Piece, Timeline, arrows, payloads, same, sm_label, timeline, unit_fact
 from tltrace_nb.render.text import badge
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ _WAYS = ((Phase.BEGIN, Phase.BEGIN), (Phase.BEGIN, Phase.END))
 """Where a flow may begin and end. It belongs to slices, not to points in time, so the earliest is the surest."""
 
 
+@checked(path=file)
 def write_perfetto(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     """Write ``trace`` to ``path``, packed with gzip where it ends in ``.gz``, and return the path.
 
@@ -79,8 +82,9 @@ def _packets(trace: TraceData, plan: Timeline) -> Iterator[bytes]:
     first = int(plan.start.min(initial=0))
     for body in _about(trace, plan):
         yield head + integer(_TIMESTAMP, first) + message(_TRACK_EVENT, body)
-    for time, body in _events(trace, plan, ids):
-        yield head + integer(_TIMESTAMP, time) + message(_TRACK_EVENT, body)
+    for piece in plan.pieces:
+        for time, body in _events(trace, plan, piece, ids):
+            yield head + integer(_TIMESTAMP, time) + message(_TRACK_EVENT, body)
 
 
 def _interned(trace: TraceData) -> bytes:
@@ -154,10 +158,10 @@ def _about_event(name: str, values: Mapping[str, Any]) -> bytes:
     return event + b"".join(notes)
 
 
-def _events(trace: TraceData, plan: Timeline, ids: list[int]) -> Iterator[tuple[int, bytes]]:
-    """The time and the ``TrackEvent`` of every step."""
-    events = trace.events
-    values = payloads(trace)
+def _events(trace: TraceData, plan: Timeline, piece: Piece, ids: list[int]) -> Iterator[tuple[int, bytes]]:
+    """The time and the ``TrackEvent`` of every step of a piece."""
+    events = piece.part.events
+    values = payloads(events, trace.sites)
     names = [integer(_NAME_IID, code + 1) for code in range(len(events["name"].cat.categories))]
     sources = [integer(_SOURCE_IID, code + 1) for code in range(len(events["source"].cat.categories))] + [
         b""
@@ -168,19 +172,20 @@ def _events(trace: TraceData, plan: Timeline, ids: list[int]) -> Iterator[tuple[
     on_track = [integer(_TRACK_UUID, id_) for id_ in ids]
     types = {int(phase): integer(_TYPE, number) for phase, number in _TYPES.items()}
     keys = {key: integer(_OF_NAME, number) for number, key in enumerate(ANNOTATIONS, 1)}
-    flows = _flows(trace, plan)
+    flows = _flows(piece, plan)
     of_payload, of_end, of_start, of_duration, _ = keys.values()
     yes = _annotation(keys["truncated"], True)
     is_begin, is_end = int(Phase.BEGIN), int(Phase.END)
-    for track, phase, row, time in plan.steps():
+    number = lru_cache(maxsize=1 << 16)(_annotation)  # the same integers come again in every CTA
+    for track, phase, row, time in plan.steps(piece):
         body = types[phase] + on_track[track]
         if phase != is_end:
             begin, end = values[row]
-            body += names[name[row]] + sources[source[row]] + _annotation(of_start, start[row])
+            body += names[name[row]] + sources[source[row]] + number(of_start, start[row])
             if begin is not None:
-                body += _annotation(of_payload, begin)
+                body += (number if type(begin) is int else _annotation)(of_payload, begin)
             if phase == is_begin:
-                body += _annotation(of_duration, duration[row])
+                body += number(of_duration, duration[row])
                 if end is not None and not same(begin, end):
                     body += _annotation(of_end, end)
             if truncated[row]:
@@ -201,11 +206,11 @@ def _value(value: Any) -> bytes:
     return double(_DOUBLE, value) if isinstance(value, float) else string(_STRING, str(value))
 
 
-def _flows(trace: TraceData, plan: Timeline) -> dict[tuple[int, int], bytes]:
+def _flows(piece: Piece, plan: Timeline) -> dict[tuple[int, int], bytes]:
     """What arrows add to a step, by (row, phase)."""
     added: dict[tuple[int, int], bytes] = defaultdict(bytes)
-    pairs = zip(trace.flows["src"].tolist(), trace.flows["dst"].tolist(), arrows(trace, plan, _WAYS), strict=True)
-    for number, (src, dst, (leave, arrive)) in enumerate(pairs, 1):
+    ends = ((piece.part.flows[side] - piece.label).tolist() for side in ("src", "dst"))
+    for src, dst, (number, leave, arrive) in zip(*ends, arrows(piece, plan, _WAYS), strict=True):
         added[src, leave] += fixed64(_FLOW, number)
         added[dst, arrive] += fixed64(_TERMINATING_FLOW, number)
     return added

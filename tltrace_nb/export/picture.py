@@ -9,6 +9,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tltrace_nb.base.checks import checked, file, optional, text, whole
 from tltrace_nb.base.files import writing
 from tltrace_nb.render.lanes import selected
 from tltrace_nb.render.limits import LIMIT
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 SVG_SUFFIX, PNG_SUFFIX = ".svg", ".png"
 
-LEAST_WIDTH = 400
+LEAST_WIDTH, MOST_WIDTH = 400, 100_000
 """Pixels; the lanes' names take 240 of them."""
 ZOOM = 2.0
 """Pixels of a PNG for each of the SVG's, for screens of high density."""
@@ -35,6 +36,7 @@ FAMILY = "Source Sans Pro"
 """The font of a PNG, which comes with the extra that draws it: pictures are the same on every machine."""
 
 
+@checked(path=file)
 def write_svg(
     trace: TraceLike,
     path: str | os.PathLike[str],
@@ -47,12 +49,13 @@ def write_svg(
     width: int = 1200,
 ) -> Path:
     """Write the picture as SVG and return the path; options and errors as ``Trace.to_svg``."""
-    text = _drawn(trace, title, ctas, events, limit, time, width)
+    drawing = _drawn(trace, title, ctas, events, limit, time, width)
     with writing(path) as file:
-        file.write(text.encode())
+        file.write(drawing.encode())
     return Path(path)
 
 
+@checked(path=file)
 def write_png(
     trace: TraceLike,
     path: str | os.PathLike[str],
@@ -74,18 +77,19 @@ def write_png(
             name=error.name,
         ) from error
 
-    text = _drawn(trace, title, ctas, events, limit, time, width)
-    height = float(text.partition('height="')[2].partition('"')[0])
+    drawing = _drawn(trace, title, ctas, events, limit, time, width)
+    height = float(drawing.partition('height="')[2].partition('"')[0])
     zoom = min(ZOOM, math.sqrt(MOST_PIXELS / (width * height)))
     files = [font.font_files_ttf[f"SourceSansPro{weight}"] for weight in ("", "Bold")]
     pixels = resvg_py.svg_to_bytes(
-        svg_string=text, zoom=zoom, font_files=files, font_family=FAMILY, sans_serif_family=FAMILY
+        svg_string=drawing, zoom=zoom, font_files=files, font_family=FAMILY, sans_serif_family=FAMILY
     )
     with writing(path) as file:
         file.write(bytes(pixels))
     return Path(path)
 
 
+@checked(title=optional(text), width=whole(LEAST_WIDTH, f"pixels, {LEAST_WIDTH} to {MOST_WIDTH}", MOST_WIDTH))
 def _drawn(
     trace: TraceLike,
     title: str | None,
@@ -95,6 +99,4 @@ def _drawn(
     time: Time,
     width: int,
 ) -> str:
-    if width < LEAST_WIDTH:
-        raise ValueError(f"width={width} pixels: must be at least {LEAST_WIDTH}")
     return svg(trace, width, time=time, events=selected(trace, events, ctas), title=title, limit=limit)

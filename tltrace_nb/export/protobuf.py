@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import struct
 
-from tltrace_nb.export.facts import utf8
+from tltrace_nb.base.words import utf8
 
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2
 """Wire types."""
 _64_BITS = (1 << 64) - 1
+_SHORT = [bytes((value,)) if value < 0x80 else bytes((value & 0x7F | 0x80, value >> 7)) for value in range(0x4000)]
+"""Numbers of one and of two bytes, which most are."""
 
 
 def varint(value: int) -> bytes:
     """A number of up to 64 bits, seven to a byte, the lowest first; a negative one as its two's complement."""
+    if 0 <= value < 0x4000:
+        return _SHORT[value]
     value &= _64_BITS
-    if value < 0x80:
-        return bytes((value,))
-    if value < 0x4000:
-        return bytes((value & 0x7F | 0x80, value >> 7))
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from tltrace_nb.analysis.parts import Part, parts
 from tltrace_nb.base.words import clean
 from tltrace_nb.render.text import HOVER_CHARS, missing, word
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
+Array = npt.NDArray[Any]
+
+PIECE_EVENTS = 50_000
+"""Events of which at a time there are Python objects, some 2 kB each."""
 FAR = float(2**62)
 """Times beyond it, which only damaged clocks give, are written as it."""
 
@@ -68,45 +73,75 @@ class Timeline:
 
     ``tracks`` are by CTA, thread, lane and sub-track. Per step, in the order to write them: the number of its
     ``track``, its ``phase`` and the ``row`` of its event. Per row: ``start`` and ``end`` as a whole number of ``unit``,
-    at least 0 and in the order of the cycles, and the places ``begun`` and ``ended`` of its steps.
+    at least 0 and in the order of the cycles, and the places ``begun`` and ``ended`` of its steps. ``pieces`` are to be
+    written one after the other, so that what is written of them lies in memory for one at a time.
     """
 
     tracks: tuple[Track, ...]
-    track: Ints
-    phase: Ints
-    row: Ints
+    track: Array
+    phase: Array
+    row: Array
     start: Ints
     end: Ints
     unit: Literal["ns", "cycles"]
-    begun: Ints
-    ended: Ints
+    begun: Array
+    ended: Array
+    pieces: tuple[Piece, ...]
 
-    def steps(self) -> Iterator[tuple[int, int, int, int]]:
-        """(track, phase, row, time) of every step."""
-        time = np.where(self.phase == Phase.END, self.end[self.row], self.start[self.row])
-        return zip(self.track.tolist(), self.phase.tolist(), self.row.tolist(), time.tolist(), strict=True)
+    def steps(self, piece: Piece) -> Iterator[tuple[int, int, int, int]]:
+        """(track, phase, row in the piece, time) of every step."""
+        here = slice(piece.first, piece.last)
+        track, phase, row = self.track[here], self.phase[here], self.row[here]
+        time = np.where(phase == Phase.END, self.end[row], self.start[row])
+        return zip(track.tolist(), phase.tolist(), (row - piece.label).tolist(), time.tolist(), strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a trace and its steps, from ``first`` up to ``last``."""
+
+    part: Part
+    first: int
+    last: int
+
+    @property
+    def label(self) -> int:
+        """Of the first row of the part."""
+        return int(self.part.events.index[0]) if len(self.part.events) else 0
 
 
 def timeline(trace: TraceData) -> Timeline:
     """Lay ``trace`` out in tracks. ``unit`` is ns where the clock of every CTA was measured, else cycles."""
     events = trace.events
     unit, start, end = _times(trace)
-    cycles = events["start"].tolist(), events["end"].tolist()
-    parent = events["parent"].fillna(-1).astype("int64").tolist()
-    is_range = (events["kind"].cat.codes == 0).tolist()
     tracks: list[Track] = []
+    pieces: list[Piece] = []
+    found: list[tuple[Array, Array, Array]] = []
+    for part in parts(trace, PIECE_EVENTS):
+        piece = Piece(part, pieces[-1].last if pieces else 0, 0)
+        steps = _steps(part.events, piece.label, tracks)
+        found.append(steps)
+        pieces.append(replace(piece, last=piece.first + len(steps[0])))
+    track, phase, row = (np.concatenate(each) for each in zip(*found, strict=True))
+    places = np.arange(len(row), dtype=np.int32)
+    begun, ended = np.zeros(len(events), np.int32), np.zeros(len(events), np.int32)
+    begun[row[phase != Phase.END]] = places[phase != Phase.END]
+    ended[row[phase != Phase.BEGIN]] = places[phase != Phase.BEGIN]
+    return Timeline(tuple(tracks), track, phase, row, start, end, unit, begun, ended, tuple(pieces))
+
+
+def _steps(events: pd.DataFrame, label: int, tracks: list[Track]) -> tuple[Array, Array, Array]:
+    """Track, phase and row of every step of ``events``, whose first row has ``label``; their tracks are added."""
+    cycles = events["start"].tolist(), events["end"].tolist()
+    parent = (events["parent"].fillna(label - 1).astype("int64") - label).tolist()
+    is_range = (events["kind"].cat.codes == 0).tolist()
     steps: list[tuple[int, int, int]] = []
-    bounds = _bounds(events)
-    for first, last in itertools.pairwise(bounds):
+    for first, last in itertools.pairwise(_bounds(events)):
         here = list(_nested(range(first, last), *cycles, parent, is_range))
         steps += [(len(tracks) + sub, phase, row) for sub, phase, row in here]
         tracks += [_track(events, first, sub) for sub in range(1 + max(sub for sub, *_ in here))]
-    track, phase, row = np.array(steps, np.int64).reshape(-1, 3).T
-    places = np.arange(len(row))
-    begun, ended = np.zeros(len(events), np.int64), np.zeros(len(events), np.int64)
-    begun[row[phase != Phase.END]] = places[phase != Phase.END]
-    ended[row[phase != Phase.BEGIN]] = places[phase != Phase.BEGIN]
-    return Timeline(tuple(tracks), track, phase, row, start, end, unit, begun, ended)
+    track, phase, row = np.array(steps, np.int32).reshape(-1, 3).T
+    return track, phase.astype(np.int8), row + np.int32(label)
 
 
 def unit_fact(plan: Timeline) -> dict[str, str]:
@@ -196,30 +231,32 @@ def _nested(
             yield sub, Phase.END, stack.pop()
 
 
-def arrows(trace: TraceData, plan: Timeline, ways: Sequence[tuple[Phase, Phase]]) -> list[tuple[Phase, Phase]]:
-    """For each row of ``trace.flows``, which step of its source and of its destination an arrow joins.
+def arrows(piece: Piece, plan: Timeline, ways: Sequence[tuple[Phase, Phase]]) -> list[tuple[int, int, int]]:
+    """Per arrow of a piece its number in ``Trace.flows``, from 1, and which step of source and destination it joins.
 
     The first of ``ways`` (source, destination) of which the source's step comes first in the file and in time; where
     there is none, because the arrow points back in time, the first.
     """
+    src, dst = (piece.part.flows[side].to_numpy() for side in ("src", "dst"))
+    taken = np.zeros(len(src), np.int8)
+    for number in range(len(ways) - 1, -1, -1):
+        (leave, left), (arrive, arrived) = (
+            (plan.end[rows], plan.ended[rows]) if phase is Phase.END else (plan.start[rows], plan.begun[rows])
+            for rows, phase in zip((src, dst), ways[number], strict=True)
+        )
+        taken[(leave < arrive) | ((leave == arrive) & (left < arrived))] = number
+    numbers = piece.part.flows.index.tolist()
+    return [(number + 1, *ways[way]) for number, way in zip(numbers, taken.tolist(), strict=True)]
 
-    def when(row: int, phase: Phase) -> tuple[int, int]:
-        time, place = (plan.end, plan.ended) if phase is Phase.END else (plan.start, plan.begun)
-        return int(time[row]), int(place[row])
 
-    pairs = zip(trace.flows["src"].tolist(), trace.flows["dst"].tolist(), strict=True)
-    return [next((way for way in ways if when(src, way[0]) < when(dst, way[1])), ways[0]) for src, dst in pairs]
-
-
-def payloads(trace: TraceData) -> list[tuple[Any, Any]]:
+def payloads(events: pd.DataFrame, sites: pd.DataFrame) -> list[tuple[Any, Any]]:
     """Each event's payload at begin and end: ``int``, ``float`` or ``bool`` as recorded, ``None`` where none was given.
 
     The frame's column has one type for all; the sites know each. Where sites that look the same in the frame differ in
     type, the column's type stays.
     """
-    events = trace.events
     keys = ["name", "group", "lane", "source", "kind"]
-    readers = {key: _reader(set(types)) for key, types in trace.sites.groupby(keys, observed=True)["payload"]}
+    readers = {key: _reader(set(types)) for key, types in sites.groupby(keys, observed=True)["payload"]}
     number = events.groupby(keys, observed=True, sort=False).ngroup().to_numpy()
     of_group = []
     for row in np.unique(number, return_index=True)[1].tolist():

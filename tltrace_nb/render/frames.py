@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tltrace_nb.base.checks import wrong
 from tltrace_nb.data import columns
 from tltrace_nb.data.headline import count
 
@@ -69,7 +70,7 @@ class Frames:
         return f"{count(len(self.events), 'event')}{of}, {count(self.events['cta'].nunique(), 'CTA')}"
 
 
-def frames(source: TraceLike | pd.DataFrame) -> TraceLike:
+def frames(source: TraceLike | pd.DataFrame, name: str = "source") -> TraceLike:
     """``source`` if it is a trace; else the frames of a trace that has these events and nothing more.
 
     A frame needs the columns name, lane (strings or categories), cta, thread (integers), start and end (integers,
@@ -80,11 +81,8 @@ def frames(source: TraceLike | pd.DataFrame) -> TraceLike:
     if isinstance(source, pd.DataFrame):
         ctas, flows, losses = (_empty(kind) for kind in (columns.CTAS, columns.FLOWS, columns.LOSSES))
         return Frames(_events(source), ctas, flows, losses, FrameMeta())
-    lacking = [part for part in ("events", "ctas", "flows", "losses", "meta") if not hasattr(source, part)]
-    if lacking:
-        raise TypeError(
-            f"a timeline shows a Trace or a DataFrame of events, not {type(source).__name__} (it has no {lacking[0]})"
-        )
+    if not all(hasattr(source, part) for part in ("events", "ctas", "flows", "losses", "meta")):
+        wrong(name, source, "a Trace, or a DataFrame of events", TypeError)
     return source
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tltrace_nb.base.checks import checked, one_of, short, whole, wrong
 from tltrace_nb.base.words import clean
-from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.options import cta_runs, is_count
 from tltrace_nb.data.chosen import evenly
 from tltrace_nb.data.columns import EVENTS
 from tltrace_nb.render.merging import Merged, Strip, merge
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 Time = Literal["auto", "cycles", "ns"]
 TIMES: tuple[Time, ...] = ("auto", "cycles", "ns")
+LIMITED = whole(1, "a number of events, at least 1")
 
 LANE_GAP = 0.25
 """Space between two lanes, in rows."""
@@ -111,6 +113,7 @@ class Layout:
         return min(float(frame["x"].min()) for frame in drawn), max(ends)
 
 
+@checked(limit=LIMITED, time=one_of(TIMES))
 def layout(
     trace: TraceLike,
     *,
@@ -126,7 +129,6 @@ def layout(
     rows, in ns. Raises ``ValueError`` for another ``time``, for ``"ns"`` (and the SM view) where the trace has no
     aligned time, for ``"cycles"`` in the SM view, and for a ``limit`` below 1.
     """
-    check(limit, time)
     wanted = trace.events if events is None else events
     if view == "sm":
         if time == "cycles":
@@ -163,11 +165,11 @@ def selected(trace: TraceLike, events: pd.DataFrame | None = None, ctas: Ctas | 
     rows = whole if events is None or events is whole else _checked(events, whole)
     if ctas is None:
         return rows
-    known = sorted({*trace.ctas["cta"].tolist(), *whole["cta"].unique().tolist()})
-    ids = TraceOptions.of(ctas=ctas).ctas or ()
-    chosen = known[: len(ids)] if isinstance(ctas, int) else sorted({*known}.intersection(ids))
-    if not chosen:
-        raise ValueError(f"ctas={ctas!r}: the trace has none of them, it has CTAs {numbers(known) or 'no'}")
+    known = np.union1d(trace.ctas["cta"].to_numpy(), whole["cta"].unique())
+    ids = cta_runs("ctas", ctas)
+    chosen = known[: ids.rows] if is_count(ctas) else known[ids.among(known)]
+    if not len(chosen):
+        raise ValueError(f"ctas={short(ctas)}: the trace has none of them, it has CTAs {numbers(known) or 'no'}")
     return rows[rows["cta"].isin(chosen)]
 
 
@@ -175,27 +177,21 @@ def _checked(events: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """``events`` if it holds rows of ``whole`` under their own row numbers."""
     how = """select them from trace.events, such as trace.events.query("name == 'mma'"), and keep the index"""
     if not isinstance(events, pd.DataFrame):
-        raise TypeError(f"events is {type(events).__name__}, not a frame of rows: {how}")
+        wrong("events", events, f"rows: {how}", TypeError)
     lacking = [column for column in EVENTS if column in whole and column not in events]
     if lacking:
-        raise ValueError(f"events lacks the columns {', '.join(lacking)}: {how}")
+        raise ValueError(f"events={short(events)} lacks the columns {', '.join(lacking)}: {how}")
     own = events.index.is_unique and events.index.isin(whole.index).all()
     if not own or (whole.loc[events.index, _IDENTITY].to_numpy() != events[_IDENTITY].to_numpy()).any():
-        raise ValueError(f"events holds rows that this trace does not have under these row numbers: {how}")
+        raise ValueError(
+            f"events={short(events)} holds rows that this trace does not have under these row numbers: {how}"
+        )
     return events
 
 
 def of_ctas(frame: pd.DataFrame, trace: TraceLike, shown: pd.DataFrame) -> pd.DataFrame:
     """The rows of ``frame`` (with a column ``cta``) about the CTAs in ``shown``; all if that is the whole trace."""
     return frame if len(shown) == len(trace.events) else frame[frame["cta"].isin(shown["cta"])]
-
-
-def check(limit: int, time: str) -> None:
-    """Raise ``ValueError`` for a ``limit`` below 1, and for a ``time`` that is not one of ``TIMES``."""
-    if time not in TIMES:
-        raise ValueError(f"time={time!r} is not one of {', '.join(map(repr, TIMES))}")
-    if limit < 1:
-        raise ValueError(f"limit={limit} events: must be at least 1")
 
 
 def part(events: pd.DataFrame, most: int | None) -> tuple[pd.DataFrame, str]:

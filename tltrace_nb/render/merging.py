@@ -6,6 +6,7 @@ the bar's total and its payload in the bar's bounds.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,12 +72,15 @@ def merge(events: pd.DataFrame, bars: int, top: float) -> Merged:
     if events.empty:
         return Merged((), pd.DataFrame(columns=BARS), 0.0, 0)
     strips, number = _strips(events, top)
-    order = np.lexsort((events["x"].to_numpy(), number))
+    order = np.argsort(number, kind="stable")  # of 8 bits: one pass
     number = number[order]
     x = events["x"].to_numpy(np.float64)[order]
+    bounds = np.cumsum([0, *np.bincount(number, minlength=len(strips))]).tolist()
+    for mine in itertools.starmap(slice, itertools.pairwise(bounds)):
+        by_x = np.argsort(x[mine], kind="stable")
+        order[mine], x[mine] = order[mine][by_x], x[mine][by_x]
     reach = x + events["width"].to_numpy(np.float64)[order]
-    for strip in range(len(strips)):
-        mine = slice(*np.searchsorted(number, [strip, strip + 1]))
+    for mine in itertools.starmap(slice, itertools.pairwise(bounds)):
         reach[mine] = np.maximum.accumulate(reach[mine])
     first = np.append(True, number[1:] != number[:-1])
     pause = np.append(0.0, x[1:] - reach[:-1])
@@ -97,7 +101,7 @@ def merge(events: pd.DataFrame, bars: int, top: float) -> Merged:
     return Merged(strips, pd.DataFrame(cells, columns=BARS), longest, len(x))
 
 
-def _strips(events: pd.DataFrame, top: float) -> tuple[tuple[Strip, ...], npt.NDArray[np.intp]]:
+def _strips(events: pd.DataFrame, top: float) -> tuple[tuple[Strip, ...], npt.NDArray[np.uint8]]:
     """The strips, longest total first, and the strip of each event."""
     sums = events.groupby("name", observed=True)["duration"].agg(["size", "sum"])
     sums = sums.sort_values(["sum", "size"], ascending=False, kind="stable")
@@ -113,7 +117,7 @@ def _strips(events: pd.DataFrame, top: float) -> tuple[tuple[Strip, ...], npt.ND
         strips.append(Strip(label, None, ", ".join(listed) + more, size, top + own))
     rank = {name: min(number, own) for number, (name, *_) in enumerate(facts)}
     categories = pd.Categorical(events["name"])
-    of_category = np.array([rank.get(str(name), 0) for name in categories.categories], np.intp)
+    of_category = np.array([rank.get(str(name), 0) for name in categories.categories], np.uint8)
     return tuple(strips), of_category[categories.codes]
 
 

@@ -40,14 +40,6 @@ COLORS: tuple[Color, ...] = ("name", "payload", "duration", "wave")
 NO_PLACE = "view='sm': this trace does not tell on which SM, and when, its CTAs ran; trace.occupancy().notes says why"
 
 
-def check_view(view: str, color: str) -> None:
-    """Raise ``ValueError`` for a view or a colour that there is not, listing those that there are."""
-    if view not in LANES:
-        raise ValueError(f"view={view!r} is not one of {', '.join(map(repr, LANES))}")
-    if color not in COLORS:
-        raise ValueError(f"color={color!r} is not one of {', '.join(map(repr, COLORS))}")
-
-
 def lanes_of(events: pd.DataFrame, view: View) -> list[str]:
     """The columns that make a lane of ``events``; with several ranks, the rank comes first."""
     return [*(["rank"] if "rank" in events else []), *LANES[view]]

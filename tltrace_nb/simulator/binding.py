@@ -7,7 +7,6 @@ parameter, says what was expected and what came, and what to do.
 from __future__ import annotations
 
 import numbers
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from tvm import tirx
 from tvm.arith import detect_linear_equation
 
+from tltrace_nb.base.checks import short, whole
 from tltrace_nb.core.compile.ir import substitute
 from tltrace_nb.simulator.memory import Array, as_array, as_tensor, dtype_of
 from tltrace_nb.simulator.packed import PACKED, pack, unpacked
@@ -83,15 +83,16 @@ class _Binder:
         if out_idx is None:
             return list(range(given, count))
         try:
-            positions = [operator.index(i) for i in (out_idx if isinstance(out_idx, Sequence) else [out_idx])]
-        except TypeError:
+            several = out_idx if isinstance(out_idx, Sequence) else [out_idx]
+            positions = [whole(-count)("out_idx", each) for each in several]
+        except (TypeError, ValueError):
             positions = [count]
         made = [i % count for i in positions if -count <= i < count]
         if len(set(made)) != len(positions):
             known = ", ".join(f"{i} {self._label(p)}" for i, p in enumerate(self._params))
             raise ValueError(
-                f"kernel {self._name}: out_idx={out_idx!r}; give positions of parameters, each once: {known}; negative "
-                "ones count from the end"
+                f"kernel {self._name}: out_idx={short(out_idx)}; give positions of parameters, each once: {known}; "
+                "negative ones count from the end"
             )
         return made
 

@@ -188,7 +188,7 @@ class Engine:
                 self._wake(strand, max(t, request.time))
             case CopyAsync():
                 end = self._use(strand.cta.sm, t, request.cost)
-                strand.open_copies.append(end)
+                strand.copying(end)
                 if request.args is not None:
                     self.at(end, strand, _move, request.args)
                 self._wake(strand, _issued(t, end, request.cost))
@@ -199,7 +199,7 @@ class Engine:
             case CopyTma():
                 self._tma(strand, request)
             case Multiply():
-                strand.running.append(self._use(strand.cta.sm, t, request.cost))
+                strand.products_begun.add(self._use(strand.cta.sm, t, request.cost))
                 self._wake(strand, t + _ISSUE_CYCLES)
             case Meet():
                 place = self._gathered[strand.cta, request.place]
@@ -297,6 +297,7 @@ class Engine:
                 self._check_sync(key, request, self.now)
         cta.left -= 1
         if not cta.left:
+            cta.strands.clear()  # they refer to it: without a circle its memory is free at once
             cta.sm.resident -= 1
             self._done += 1
             if self._progress is not None:

@@ -17,8 +17,9 @@ import numpy.typing as npt
 import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
 from tvm import tirx
 
+from tltrace_nb.base.checks import a, checked, flag, mapping, one_of, optional
 from tltrace_nb.base.errors import TraceError
-from tltrace_nb.base.gpus import PRESETS, Gpu, occupancy, preset
+from tltrace_nb.base.gpus import Gpu, a_gpu, occupancy
 from tltrace_nb.core.compile.active_threads import LaunchShape, launches
 from tltrace_nb.core.compile.interrupts import named_errors
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, source_of, walk
@@ -196,6 +197,13 @@ class SimulatedKernel:
 Kernel = TypeVar("Kernel", bound=SimulatedKernel)
 
 
+@checked(
+    func=a(tirx.PrimFunc, "a T.prim_func, or what a @trace.jit builder returns: call the builder first"),
+    options=optional(a(TraceOptions, "TraceOptions")),
+    functional=flag,
+    uninitialised=one_of(KINDS),
+    pass_configs=optional(mapping),
+)
 def compile_for(
     kind: type[Kernel],
     func: Any,
@@ -216,16 +224,7 @@ def compile_for(
     Raises ``UnsupportedError`` for what the virtual GPU does not execute, ``ValueError`` for an unknown GPU, and what
     ``lowering.prepare`` raises.
     """
-    if uninitialised not in KINDS:
-        raise ValueError(f"uninitialised={uninitialised!r}: give one of {', '.join(map(repr, KINDS))}")
-    model = preset(gpu) if isinstance(gpu, str) else gpu
-    if not isinstance(model, Gpu):
-        raise TypeError(f"gpu={gpu!r}: give a simulator.machine.Gpu or the name of one: {', '.join(PRESETS)}")
-    if not isinstance(func, tirx.PrimFunc):
-        raise TypeError(
-            f"the virtual GPU runs a T.prim_func, or what a @trace.jit builder returns, got {type(func).__name__}; "
-            "call the builder first"
-        )
+    model = a_gpu("gpu", gpu)
     if TABLE_ATTRIBUTE in (func.attrs or {}):
         raise UnsupportedError(
             f"kernel {func.attrs['global_symbol']}: trace.finalize has lowered it for a CUDA device; give the PrimFunc "

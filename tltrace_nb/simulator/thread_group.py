@@ -6,6 +6,7 @@ In: the engine and the launch. Out: who the threads are, the buffers that they s
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -70,6 +71,28 @@ class Cta:
         self.syncs: dict[Any, Sync] = {}
 
 
+class Begun:
+    """When asynchronous work ends that a strand has begun, in the order in which it did."""
+
+    __slots__ = ("_ends", "latest")
+
+    def __init__(self) -> None:
+        self._ends: deque[float] = deque()
+        self.latest = 0.0
+
+    def add(self, end: float) -> None:
+        """One more."""
+        self._ends.append(end)
+        self.latest = max(self.latest, end)
+
+    def wait(self, left: int) -> float:
+        """When all but the last so many are done; who asks waits, so that these need not be asked for again."""
+        time = 0.0
+        while len(self._ends) > left:
+            time = max(time, self._ends.popleft())
+        return time
+
+
 class Strand:
     """The threads of a CTA that go the same way, and their clock ``t`` in cycles."""
 
@@ -99,9 +122,9 @@ class Strand:
         self.last_issue = -1.0
         self.pens: list[Pen] = []
         self.code: GeneratorType[Any, None, None]
-        self.open_copies: list[float] = []
-        self.groups: list[float] = []
-        self.running: list[float] = []
+        self.copies_begun = Begun()
+        self.products_begun = Begun()
+        self._group: float | None = None
         self.product: Callable[[int, int, int, str], Cost] = engine.pricing.product
         self.copied = engine.pricing.copied
         self.reduced = engine.pricing.reduced
@@ -229,7 +252,7 @@ class Strand:
 
     def arrive_after_copies(self, barrier: Mbarrier, mask: Mask) -> None:
         """The lanes arrive when their cp.async copies so far are done."""
-        time = max([self.t, *self.open_copies, *self.groups])
+        time = max(self.t, self.copies_begun.latest, self._group or 0.0)
         self.engine.at(time, self, barrier.arrive, self.count(mask))
 
     def tma(self, cost: Cost, barrier: Mbarrier, size: int, arrives: int, args: Any) -> CopyTma:
@@ -240,15 +263,18 @@ class Strand:
         """Start a cp.async copy."""
         return CopyAsync(cost, args)
 
+    def copying(self, end: float) -> None:
+        """A cp.async copy is on its way, and belongs to the group that is closed next."""
+        self._group = end if self._group is None else max(self._group, end)
+
     def commit(self) -> None:
         """Close a group of cp.async copies."""
-        self.groups.append(max(self.open_copies, default=self.t))
-        self.open_copies.clear()
+        self.copies_begun.add(self.t if self._group is None else self._group)
+        self._group = None
 
     def copies(self, left: int) -> Until:
         """Wait until at most so many groups are on their way."""
-        done = self.groups[: len(self.groups) - left] if left else self.groups
-        return Until(max(done, default=0.0), "cp.async copies")
+        return Until(self.copies_begun.wait(left), "cp.async copies")
 
     def wgmma(self, cost: Cost) -> Multiply:
         """Start an asynchronous product."""
@@ -256,8 +282,7 @@ class Strand:
 
     def products(self, left: int) -> Until:
         """Wait until at most so many products are running."""
-        done = self.running[: len(self.running) - left] if left else self.running
-        return Until(max(done, default=0.0), "products")
+        return Until(self.products_begun.wait(left), "products")
 
     def sync(self, name: int, expected: int, mask: Mask) -> Sync:
         """``__syncthreads`` or a named barrier."""

@@ -12,11 +12,12 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
-from tltrace_nb.render.lanes import Time, check, selected
+from tltrace_nb.base.checks import checked, one_of, optional, pixels, text
+from tltrace_nb.render.lanes import LIMITED, TIMES, Time, selected
 from tltrace_nb.render.limits import LIMIT
 from tltrace_nb.render.readable import TraceLike
 from tltrace_nb.render.svg import image
-from tltrace_nb.render.views import Color, View, check_view
+from tltrace_nb.render.views import COLORS, LANES, Color, View
 from tltrace_nb.widget.figure import CONFIG, figure
 from tltrace_nb.widget.html import table_html
 from tltrace_nb.widget.notebook import TABLE_ROWS, notebook_shell
@@ -31,6 +32,15 @@ RENDERERS: tuple[Renderer, ...] = ("timeline", "plotly")
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 
+@checked(
+    renderer=optional(one_of(RENDERERS)),
+    limit=LIMITED,
+    height=optional(pixels),
+    title=optional(text),
+    time=one_of(TIMES),
+    view=one_of(LANES),
+    color=one_of(COLORS),
+)
 def show(
     trace: TraceLike,
     *,
@@ -51,14 +61,10 @@ def show(
     options, and the errors, are those of ``figure``; ``ValueError`` for another renderer, or for a view or a colour
     with ``"timeline"``; ``ModuleNotFoundError`` where that is asked for and anywidget is missing.
     """
-    check_view(view, color)
     charted = (view, color) != ("thread", "name")
     renderer = renderer or ("plotly" if charted or not _installed("anywidget") else "timeline")
-    if renderer not in RENDERERS:
-        raise ValueError(f"renderer={renderer!r} is not one of {', '.join(map(repr, RENDERERS))}")
     if charted and renderer == "timeline":
         raise ValueError("view= and color= are Plotly's: the timeline groups and colours in its own bar")
-    check(limit, time)
     wanted = selected(trace, events, ctas)
     if notebook_shell() is None:
         print(repr(trace))

@@ -14,14 +14,15 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from tltrace_nb.base.checks import checked, one_of, optional, pixels, text
 from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean, markup
-from tltrace_nb.render.lanes import OTHERS, Layout, Time, layout, of_ctas, rows_of, selected
+from tltrace_nb.render.lanes import LIMITED, OTHERS, TIMES, Layout, Time, layout, of_ctas, rows_of, selected
 from tltrace_nb.render.limits import LIMIT
 from tltrace_nb.render.merging import merged_lines
 from tltrace_nb.render.readable import TraceLike
 from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text, payload_text
-from tltrace_nb.render.views import Color, View, check_view, shades
+from tltrace_nb.render.views import COLORS, LANES, Color, View, shades
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +72,14 @@ _BADGE = _ON_PAPER | {
 _NOTHING = _ON_PAPER | {"x": 0.5, "y": 0.5, "font": {"size": 15}}
 
 
+@checked(
+    limit=LIMITED,
+    height=optional(pixels),
+    title=optional(text),
+    time=one_of(TIMES),
+    view=one_of(LANES),
+    color=one_of(COLORS),
+)
 def figure(
     trace: TraceLike,
     *,
@@ -100,7 +109,6 @@ def figure(
     """
     import plotly.graph_objects as go
 
-    check_view(view, color)
     wanted = selected(trace, events, ctas)
     plan = layout(trace, limit=limit, time=time, events=None if wanted is trace.events else wanted, view=view)
     shade = shades(cast("TraceData", trace), plan.events, color)

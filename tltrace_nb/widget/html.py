@@ -14,12 +14,13 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from tltrace_nb.base.checks import checked, file, one_of, optional, pixels, text, whole
 from tltrace_nb.base.files import writing
 from tltrace_nb.base.palette import WARNING
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.headline import by_name, number
 from tltrace_nb.render.frames import Frames
-from tltrace_nb.render.lanes import of_ctas, part, selected
+from tltrace_nb.render.lanes import LIMITED, TIMES, of_ctas, part, selected
 from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.render.text import badge
@@ -38,6 +39,14 @@ TABLE_ROWS = 200
 """Most names in the table of a page."""
 
 
+@checked(
+    path=file,
+    title=text,
+    limit=LIMITED,
+    time=one_of(TIMES),
+    height=optional(pixels),
+    most=optional(whole(1, "a number of events, at least 1, or None for all")),
+)
 def write_html(
     trace: TraceLike,
     path: str | os.PathLike[str],

@@ -2,7 +2,8 @@
 
 In: timelines, and explorers with theirs, that are displayed. Out: nothing; what no cell shows any more is closed.
 Jupyter keeps every widget, and all its events, until someone closes it: without this, a cell that is run fifty times
-leaves fifty of them.
+leaves fifty of them. Of cells that are run once each, those run last keep theirs: the others show their still picture
+again, as in a notebook that was opened without a kernel.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ class Closable(Protocol):
     """What can be shown, and ended."""
 
     def close(self) -> None: ...
+
+
+CELLS = 32
+"""Cells whose timelines stay."""
 
 
 @dataclass(eq=False)
@@ -33,22 +38,27 @@ class Shown:
 
     def add(self, timeline: Closable, cell: str, execution: str) -> None:
         """``timeline`` is displayed by an execution of ``cell``; what earlier ones showed is gone from the screen."""
-        known = self._cells.get(cell)
-        if known is None or known.execution != execution:
-            self._cells[cell] = _Cell(execution, [timeline])
-            still = {id(each) for one in self._cells.values() for each in one.timelines}
-            for old in known.timelines if known else ():
-                if id(old) not in still:
-                    old.close()
-        elif timeline not in known.timelines:
-            known.timelines.append(timeline)
+        known = self._cells.pop(cell, None)
+        if known is not None and known.execution == execution:
+            self._cells[cell] = known  # the latest now
+            if timeline not in known.timelines:
+                known.timelines.append(timeline)
+            return
+        gone = [known] if known else []
+        self._cells[cell] = _Cell(execution, [timeline])
+        while len(self._cells) > CELLS:
+            gone.append(self._cells.pop(next(iter(self._cells))))
+        still = {id(each) for one in self._cells.values() for each in one.timelines}
+        for old in {id(each): each for one in gone for each in one.timelines if id(each) not in still}.values():
+            old.close()
 
 
 def note(timeline: Closable, shell: Any) -> None:
-    """``timeline`` is being displayed in ``shell``. Does nothing where the front end does not name its cells."""
-    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
-    cell = (parent or {}).get("metadata", {}).get("cellId")
-    execution = (parent or {}).get("header", {}).get("msg_id")
-    if cell and execution:
-        shown: Shown = vars(shell).setdefault("_tltrace_shown", Shown())
-        shown.add(timeline, cell, execution)
+    """``timeline`` is being displayed in ``shell``. A cell that the front end does not name is known by its code."""
+    parent = (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
+    name = parent.get("metadata", {}).get("cellId")
+    code = parent.get("content", {}).get("code")
+    cell = name or (f"code {code}" if code else f"display {id(timeline)}")
+    execution = parent.get("header", {}).get("msg_id") or f"run {getattr(shell, 'execution_count', 0)}"
+    shown: Shown = vars(shell).setdefault("_tltrace_shown", Shown())
+    shown.add(timeline, cell, execution)

@@ -22,8 +22,23 @@ import pandas as pd
 import traitlets
 from IPython.display import display
 
+from tltrace_nb.base.checks import (
+    a,
+    called,
+    checked,
+    flag,
+    mapping,
+    number,
+    one_of,
+    optional,
+    pixels,
+    short,
+    text,
+    wrong,
+)
+from tltrace_nb.base.words import clean
 from tltrace_nb.render.frames import Frames, frames
-from tltrace_nb.render.lanes import check, of_ctas, selected
+from tltrace_nb.render.lanes import TIMES, of_ctas, selected
 from tltrace_nb.widget.linked import Link, link_of
 from tltrace_nb.widget.notebook import notebook_shell, still
 from tltrace_nb.widget.runs import from_runs, to_runs
@@ -44,6 +59,7 @@ _WORTH_PACKING = 12 * SAVED_BYTES
 """Columns above it are not even packed to see whether they are small enough."""
 STILL = "tltrace-still"
 """Class of the still pictures that stand for timelines."""
+_ROWS = """a query such as "name == 'mma'", a mask, rows of the frame, or a function from it to one of these"""
 THEMES = ("auto", "light", "dark")
 KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "layout")
 VIEW_KEYS = (
@@ -85,6 +101,9 @@ class Timeline(anywidget.AnyWidget):
 
     _esm = _LOADER
 
+    _link: Link | None = None
+    _owns_layout = False
+
     script = traitlets.Bytes(_SCRIPT).tag(sync=True)
     """The front end, packed, for the loader: a page evaluates it once, however many timelines it shows."""
     header = traitlets.Unicode().tag(sync=True)
@@ -107,6 +126,14 @@ class Timeline(anywidget.AnyWidget):
     instead = traitlets.Unicode().tag(sync=True)
     """Words that a view shows in place of the events, such as why there are none; empty: it shows the events."""
 
+    @checked(
+        time=one_of(TIMES),
+        height=optional(pixels),
+        title=optional(text),
+        theme=one_of(THEMES),
+        view=optional(mapping),
+        save=flag,
+    )
     def __init__(
         self,
         source: TraceLike | pd.DataFrame,
@@ -122,15 +149,12 @@ class Timeline(anywidget.AnyWidget):
         beside: TraceLike | None = None,
         **layout: Any,
     ) -> None:
-        self._link: Link | None = None
         self._owns_layout = "layout" not in layout
         wrong = set(layout) - {"layout"}
         if wrong:
             raise TypeError(f"Timeline takes no keyword {min(wrong)!r}; it takes {', '.join(KEYWORDS)}")
-        if theme not in THEMES:
-            raise ValueError(f"theme={theme!r} is not one of {', '.join(map(repr, THEMES))}")
-        check(1, time)
         self._trace = frames(source)
+        beside = None if beside is None else frames(beside, "beside")
         self._shown = selected(self._trace, events, ctas)
         traces = [self._trace] if beside is None else [self._trace, beside]
         self._names = {name for each in traces for name in each.events["name"].unique()}
@@ -166,6 +190,7 @@ class Timeline(anywidget.AnyWidget):
             return trace
         return Frames(events, trace.ctas, trace.flows, of_ctas(trace.losses, trace, events), trace.meta)
 
+    @checked(title=optional(text))
     def replace(self, source: TraceLike | pd.DataFrame, *, title: str | None = None) -> None:
         """Show another run in place of this one, as all of its events; ``source`` and ``title`` as at first.
 
@@ -201,8 +226,8 @@ class Timeline(anywidget.AnyWidget):
         """Select events, in all linked views, and return them.
 
         ``rows`` is a query as ``DataFrame.query`` has it, a mask, a function from the frame to one of these, a frame of
-        rows (by its index), or ``None`` for none. Raises ``TypeError`` for something else, and what pandas raises for
-        a query that it does not understand.
+        rows (by its index), or ``None`` for none. Raises ``TypeError`` for something else, and ``ValueError`` for a
+        query that pandas does not understand.
 
         >>> timeline.select("name == 'mma' and payload >= 3")
         """
@@ -212,21 +237,23 @@ class Timeline(anywidget.AnyWidget):
         if rows is None:
             positions = np.zeros(0, np.int64)
         elif isinstance(rows, str):
-            positions = frame.index.get_indexer(frame.query(rows).index)
+            positions = frame.index.get_indexer(_found(frame, rows).index)
         elif isinstance(rows, pd.DataFrame):
             positions = frame.index.get_indexer(rows.index)
         elif isinstance(rows, pd.Series) and pd.api.types.is_bool_dtype(rows.dtype):
             positions = np.flatnonzero(rows.reindex(frame.index, fill_value=False).fillna(False).to_numpy(bool))
         else:
-            raise TypeError(f"select takes a query, a mask or rows of the frame, not {type(rows).__name__}")
+            wrong("rows", rows, _ROWS, TypeError)
         self.selected = to_runs(positions[positions >= 0])
         return self.selection
 
+    @checked(labels=a(pd.Index, "an Index of row labels"))
     def select_labels(self, labels: pd.Index[Any]) -> None:
         """Select the rows with these labels, as far as this view shows them."""
         positions = self._shown.index.get_indexer(labels)
         self.selected = to_runs(positions[positions >= 0])
 
+    @checked(callback=called("a function of the selected rows"))
     def on_select(self, callback: Callable[[pd.DataFrame], Any]) -> Callable[[], None]:
         """Call ``callback`` with the selected rows whenever the selection changes; returns what ends that."""
 
@@ -245,17 +272,18 @@ class Timeline(anywidget.AnyWidget):
         >>> timeline.zoom_to(timeline.selection)
         """
         if isinstance(start, pd.DataFrame):
-            if start.empty:
-                raise ValueError("zoom_to was given no rows")
+            if start.empty or not start.index.isin(self._shown.index).all():
+                wrong("start", start, "a time, or rows of the frame that is shown, at least one")
             first, length = ("start_ns", "duration_ns") if self.view["unit"] == "ns" else ("start", "duration")
             rows = self._shown.loc[start.index]
             low, high = float(rows[first].min()), float((rows[first] + rows[length]).max())
             room = max((high - low) * 0.05, 0.5)
             low, high = low - room, high + room
         else:
-            low, high = float(start), float("nan") if end is None else float(end)
+            low = number(may="a time, or rows of the frame")("start", start)
+            high = number(may="a time after the start")("end", end)
         if not high > low:
-            raise ValueError(f"zoom_to({start!r}, {end!r}): the end must be after the start")
+            wrong("end", end, f"a time after the start, {short(start)}")
         self.view = self.view | {"span": [low, high]}
 
     def _join(self) -> None:
@@ -339,3 +367,14 @@ def _checked(view: Mapping[str, Any]) -> dict[str, Any]:
     if wrong:
         raise ValueError(f"a view has no {min(wrong)!r}; it has {', '.join(VIEW_KEYS)}")
     return dict(view)
+
+
+def _found(frame: pd.DataFrame, query: str) -> pd.DataFrame:
+    """The rows that a query selects."""
+    try:
+        found = frame.query(query)
+    except Exception as error:  # pandas reads it as Python, which fails in any of its ways
+        wrong("rows", query, f"{_ROWS} ({clean(str(error), 80)})")
+    if not isinstance(found, pd.DataFrame):
+        wrong("rows", query, _ROWS)
+    return found

@@ -146,7 +146,10 @@ def cached(build: Build, compiler: Callable[[], JITKernel]) -> Built:
 
     if not tilelang.env.is_cache_enabled() or build.context.execution_backend.name != _CACHED_BACKEND:
         return built()
-    entry = cache_dir() / build.key()
+    try:
+        entry = cache_dir() / build.key()
+    except Exception:  # whatever it is, a kernel can be built without a place for it
+        return built()
     found = _find(entry, build)
     if found is not None:
         return found
@@ -157,16 +160,20 @@ def cached(build: Build, compiler: Callable[[], JITKernel]) -> Built:
 
 
 def cache_dir() -> Path:
-    """The folder that holds the entries: one of this user's own, where a shared one is given."""
+    """The folder that holds the entries: one of this user's own, where a shared one is given.
+
+    Raises ``RuntimeError`` where this user has no home.
+    """
     root = os.environ.get("TLTRACE_CACHE_DIR")
     return Path(root) / f"user-{os.getuid()}" if root else Path.home() / ".cache" / "tltrace_nb" / "kernels"
 
 
 def _find(entry: Path, build: Build) -> Built | None:
     """The kernel of an entry that is ours and whole; any other is taken away."""
-    if not os.path.lexists(entry):
-        return None
     try:
+        if not os.path.lexists(entry):
+            return None
+        _check_is_ours(entry.parent, stat.S_ISDIR)
         read = _checked(entry)
         plan = json.loads(read[_PLAN])
         kernel = build.load(entry / _LIBRARY, read[_DEVICE_SOURCE].decode(), read[_HOST_SOURCE].decode())
@@ -267,14 +274,15 @@ def _trim(folder: Path, newest: Path) -> None:
     except ValueError:
         bound = DEFAULT_MIB << 20
     entries: list[tuple[float, int, Path]] = []
-    for each in os.scandir(folder):
-        with contextlib.suppress(OSError):  # another process was faster
-            used = each.stat(follow_symlinks=False).st_mtime
-            if each.name.startswith(_ASIDE):
-                if time.time() - used > _ABANDONED_SECONDS:
-                    shutil.rmtree(each.path, ignore_errors=True)
-            elif each.path != str(newest):
-                entries.append((used, _size(Path(each.path)), Path(each.path)))
+    with os.scandir(folder) as found:
+        for each in found:
+            with contextlib.suppress(OSError):  # another process was faster
+                used = each.stat(follow_symlinks=False).st_mtime
+                if each.name.startswith(_ASIDE):
+                    if time.time() - used > _ABANDONED_SECONDS:
+                        shutil.rmtree(each.path, ignore_errors=True)
+                elif each.path != str(newest):
+                    entries.append((used, _size(Path(each.path)), Path(each.path)))
     free = bound - _size(newest)
     for _, size, path in sorted(entries, reverse=True):
         free -= size
@@ -283,4 +291,5 @@ def _trim(folder: Path, newest: Path) -> None:
 
 
 def _size(entry: Path) -> int:
-    return sum(each.stat(follow_symlinks=False).st_size for each in os.scandir(entry))
+    with os.scandir(entry) as found:
+        return sum(each.stat(follow_symlinks=False).st_size for each in found)

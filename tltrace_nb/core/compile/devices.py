@@ -6,21 +6,29 @@ In: what the author says, ``"auto"``, ``"cuda"``, ``"virtual"`` or ``"virtual:MO
 
 from __future__ import annotations
 
+from typing import Any
+
+from tltrace_nb.base.checks import wrong
+
 AUTO, CUDA, VIRTUAL = "auto", "cuda", "virtual"
+DEVICES = "'auto', 'cuda', 'virtual' or 'virtual:MODEL'"
 DEFAULT_MODEL = "h200"
 ASSUMED_SMS = 132
 """SMs where no card is there to ask: those of an H100 or H200."""
 
 
-def check_device(device: str) -> str:
-    """The device, if it is one. Raises ``ValueError`` that lists the right ones."""
+def check_device(name: str, device: Any) -> str:
+    """The device, if it is one. Raises ``ValueError`` or ``TypeError`` that list the right ones."""
+    if not isinstance(device, str):
+        wrong(name, device, DEVICES, TypeError)
     kind, _, model = device.partition(":")
     if kind not in (AUTO, CUDA, VIRTUAL) or (model and kind != VIRTUAL):
-        raise ValueError(f"device={device!r}: give 'auto', 'cuda', 'virtual' or 'virtual:MODEL'")
+        wrong(name, device, DEVICES)
     if model:
-        from tltrace_nb.base.gpus import preset
+        from tltrace_nb.base.gpus import PRESETS
 
-        preset(model)
+        if model.lower() not in PRESETS:
+            wrong(name, device, f"{DEVICES}; models are {', '.join(PRESETS)}")
     return device
 
 

@@ -130,7 +130,7 @@ def shown_source(file: str, line: int) -> str:
         return f"{CELL}:{line}"
     try:
         shown = path.relative_to(Path.cwd())
-    except ValueError:
+    except (ValueError, OSError):  # OSError: the current folder has been removed
         shown = Path(path.name)
     return f"{shown}:{line}"
 

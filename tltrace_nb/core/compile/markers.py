@@ -22,7 +22,9 @@ from typing import Any, Literal
 import tilelang.language as T
 from tvm import tirx
 
+from tltrace_nb.base.checks import short
 from tltrace_nb.base.errors import MarkerError, PayloadError, TokenError
+from tltrace_nb.base.words import utf8
 from tltrace_nb.core.compile.carried import MARKER, carried
 from tltrace_nb.core.compile.ir import shown_source
 from tltrace_nb.core.compile.upstream import Builder, KernelLaunchFrame
@@ -31,6 +33,7 @@ from tltrace_nb.data.sites import ENTRY_POINT, EventKind, PayloadType
 DEFAULT_LANE = "main"
 
 Per = Literal["group", "warp", "thread"]
+PER: tuple[Per, ...] = ("group", "warp", "thread")
 
 _INTEGER_TYPES = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
 _FLOAT_TYPES = {"float16", "bfloat16", "float32"}
@@ -155,9 +158,9 @@ class GroupScope:
 
     def __init__(self, name: str, lead: int = 0, per: Per = "group"):
         where = _where_if_building()
-        self._group = Group(_checked_name(name, "group", where), _checked_lead(lead, name, where), per)
-        if per not in ("group", "warp", "thread"):
-            raise MarkerError(f"trace.group({name!r}, per={per!r}){where}: per is 'group', 'warp' or 'thread'")
+        self._group = Group(_checked_name("name", name, where), _checked_lead(lead, where), per)
+        if not (isinstance(per, str) and per in PER):
+            raise MarkerError(f"trace.group(per={short(per)}){where}: give one of {', '.join(map(repr, PER))}")
 
     def __enter__(self) -> GroupScope:
         state, where = _building("trace.group")
@@ -182,9 +185,9 @@ def open_range(name: str, lane: str = DEFAULT_LANE, payload: Any = None) -> Anno
 
     Raises ``MarkerError`` outside a kernel or for a bad name, ``PayloadError`` for a payload that is not 32 bits.
     """
-    state, where = _building(f"trace.range({name!r})")
-    name, lane = _checked_name(name, "range", where), _checked_name(lane, "lane", where)
-    expression, payload_type = payload_expression(payload, f"trace.range({name!r}){where}")
+    state, where = _building(f"trace.range({short(name)})")
+    name, lane = _checked_name("name", name, where), _checked_name("lane", lane, where)
+    expression, payload_type = payload_expression(payload, f"trace.range({short(name)}){where}")
     token = AnnoToken(name, lane, expression, payload_type, state.groups[-1], state.ranges, _source())
     state.ranges += 1
     state.open[token.range] = token
@@ -200,7 +203,7 @@ def close_range(token: AnnoToken | None) -> None:
     if token is None:
         return
     if not isinstance(token, AnnoToken):
-        raise TokenError(f"trace.range_end({token!r}): expected the token that trace.range_start returned")
+        raise TokenError(f"token={short(token)}: give the token that trace.range_start returned")
     state, where = _building("trace.range_end")
     if state.open.get(token.range) is not token:
         raise TokenError(
@@ -213,16 +216,16 @@ def close_range(token: AnnoToken | None) -> None:
 
 def emit_instant(name: str, payload: Any = None, lane: str = DEFAULT_LANE) -> None:
     """Record one instant here; errors as ``open_range``."""
-    state, where = _building(f"trace.record({name!r})")
-    name, lane = _checked_name(name, "event", where), _checked_name(lane, "lane", where)
-    expression, payload_type = payload_expression(payload, f"trace.record({name!r}){where}")
+    state, where = _building(f"trace.record({short(name)})")
+    name, lane = _checked_name("name", name, where), _checked_name("lane", lane, where)
+    expression, payload_type = payload_expression(payload, f"trace.record({short(name)}){where}")
     _emit(Marker(EventKind.INSTANT, name, lane, state.groups[-1], payload_type, _source()), expression)
 
 
 def declare_flow(src: str, dst: str) -> None:
     """Declare an arrow from each range named ``src`` to the range named ``dst`` of the same rank in its CTA."""
-    _, where = _building(f"trace.dag({src!r}, {dst!r})")
-    flow = Flow(_checked_name(src, "source", where), _checked_name(dst, "destination", where))
+    _, where = _building(f"trace.dag({short(src)}, {short(dst)})")
+    flow = Flow(_checked_name("src_name", src, where), _checked_name("dst_name", dst, where))
     _evaluate(flow_statement(flow))
 
 
@@ -287,13 +290,15 @@ def _constant(payload: Any, what: str) -> tuple[Any, PayloadType]:
             return tirx.IntImm("int32", value), PayloadType.INT32
         if 2**31 <= value < 2**32:
             return tirx.IntImm("uint32", value), PayloadType.UINT32
-        raise PayloadError(f"{what}: the payload {value} does not fit 32 bits; record a part of it, or its index")
+        raise PayloadError(
+            f"{what}: the payload {short(value)} does not fit 32 bits; record a part of it, or its index"
+        )
     try:
         number = float(payload)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise PayloadError(
-            f"{what}: the payload is {type(payload).__name__}; give None, a bool, an int, a float or a scalar "
-            "expression"
+            f"{what}: the payload is {short(payload)}, a {type(payload).__name__}; give None, a bool, an int, a float "
+            "or a scalar expression"
         ) from None
     if math.isfinite(number) and abs(number) > 3.4028234663852886e38:
         raise PayloadError(f"{what}: the payload {number!r} does not fit float32; scale it")
@@ -345,13 +350,13 @@ def _source() -> str:
     return shown_source(builder.current_file, builder.current_line)
 
 
-def _checked_name(name: Any, what: str, where: str) -> str:
-    if not isinstance(name, str) or not name:
-        raise MarkerError(f"the name of a {what}{where} is {name!r}; give a non-empty string")
+def _checked_name(argument: str, name: Any, where: str) -> str:
+    if not isinstance(name, str) or not name or utf8(name) != name:
+        raise MarkerError(f"{argument}={short(name)}{where}: give a non-empty string")
     return name
 
 
-def _checked_lead(lead: Any, name: str, where: str) -> int:
+def _checked_lead(lead: Any, where: str) -> int:
     if isinstance(lead, bool) or not isinstance(lead, int) or lead < 0:
-        raise MarkerError(f"trace.group({name!r}, lead={lead!r}){where}: lead is the id of a thread, an int >= 0")
+        raise MarkerError(f"trace.group(lead={short(lead)}){where}: give the id of a thread, an int >= 0")
     return lead

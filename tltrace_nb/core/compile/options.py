@@ -5,13 +5,13 @@ In: the author's wishes, as Python values. Out: :class:`TraceOptions`, hashable,
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tltrace_nb.base.checks import checked, one_of, optional, whole, wrong
 from tltrace_nb.core.compile.auto.options import Auto, AutoOptions
-from tltrace_nb.data.chosen import CtaRuns
+from tltrace_nb.data.chosen import IDS, CtaRuns
 from tltrace_nb.data.left_out import MEBIBYTE
 from tltrace_nb.data.sites import Keep
 
@@ -20,6 +20,9 @@ DEFAULT_MAX_EVENTS = 4096
 """Capacity in records of a writer whose loops have no constant bound, when the author gives none."""
 
 Ctas = int | range | slice | Iterable[int]
+CTAS = "a number of CTAs, at least 1, a range, a slice with an end, or ids, which count from 0"
+
+_max_events = optional(whole(1, "a number of records per writer, at least 1, or None for what the loops need"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,9 @@ class TraceOptions:
     auto: AutoOptions | None = None
 
     @classmethod
+    @checked(
+        max_events=_max_events, keep=one_of(Keep), budget=whole(1, "the bytes that the slots may take, at least 1")
+    )
     def of(
         cls,
         max_events: int | None = None,
@@ -51,17 +57,12 @@ class TraceOptions:
 
         Raises ``ValueError`` or ``TypeError`` for values that make no sense, naming the right ones.
         """
-        _check_max_events(max_events)
-        if keep not in tuple(Keep):
-            raise ValueError(f"keep={keep!r}: give 'first' or 'last'")
-        if budget < 1:
-            raise ValueError(f"budget={budget!r}: give the bytes that the slots may take, at least 1")
-        ids = None if ctas is None else _cta_ids(ctas)
-        return cls(max_events, Keep(keep), ids, budget, AutoOptions.of(auto))
+        chosen = None if ctas is None else cta_runs("ctas", ctas)
+        return cls(max_events, Keep(keep), chosen, budget, AutoOptions.of(auto))
 
-    def with_max_events(self, max_events: int) -> TraceOptions:
-        """The same options but for the records per writer. Raises ``ValueError`` as ``of``."""
-        _check_max_events(max_events)
+    @checked(max_events=_max_events)
+    def with_max_events(self, max_events: int | None) -> TraceOptions:
+        """The same options but for the records per writer. Raises as ``of``."""
         return replace(self, max_events=max_events)
 
     def with_auto(self, auto: Auto) -> TraceOptions:
@@ -69,26 +70,31 @@ class TraceOptions:
         return self if auto is None else replace(self, auto=AutoOptions.of(auto))
 
 
-def _check_max_events(max_events: Any) -> None:
-    if max_events is None:
-        return
-    if isinstance(max_events, bool) or not isinstance(max_events, int) or max_events < 1:
-        raise ValueError(f"max_events={max_events!r}: give a number of records per writer, at least 1")
+def is_count(ctas: Any) -> bool:
+    """Whether an author's ``ctas=`` is a number of them."""
+    return hasattr(ctas, "__index__") and not getattr(ctas, "ndim", 0)  # arrays have an index, too
 
 
-def _cta_ids(ctas: Ctas) -> CtaRuns:
-    if isinstance(ctas, bool):
-        raise TypeError("ctas=True/False: give a number of CTAs, a range or ids")
-    if isinstance(ctas, int):
-        ctas = range(ctas)
-    if isinstance(ctas, slice):
-        if ctas.stop is None:
-            raise ValueError(f"ctas={ctas}: a slice needs an end")
-        ctas = range(*ctas.indices(ctas.stop))
-    try:
-        chosen = CtaRuns.of(ctas if isinstance(ctas, range | CtaRuns) else [operator.index(each) for each in ctas])
-    except TypeError as error:
-        raise TypeError(f"ctas={ctas!r}: give a number of CTAs, a range, a slice with an end, or ids") from error
-    if not chosen.runs or chosen.runs[0].start < 0:
-        raise ValueError(f"ctas={ctas!r}: give at least one CTA, ids count from 0")
-    return chosen
+def cta_runs(name: str, value: Any) -> CtaRuns:
+    """The CTAs that an author's ``ctas=`` means; a range stays a range, however long."""
+    if isinstance(value, bool | str | bytes):
+        wrong(name, value, CTAS, TypeError)
+    ids = value
+    if is_count(value):
+        ids = range(whole(1, CTAS)(name, value))
+    elif isinstance(value, slice):
+        try:
+            ids = range(IDS)[value] if value.stop is not None else range(0)
+        except (TypeError, ValueError):
+            wrong(name, value, CTAS, TypeError)
+        if (value.stop is not None and value.stop < 0) or (value.start or 0) < 0:
+            wrong(name, value, CTAS)
+    elif not isinstance(value, range | CtaRuns):
+        try:
+            ids = [whole(0, CTAS)(name, each) for each in value]
+        except TypeError:
+            wrong(name, value, CTAS, TypeError)
+    chosen = CtaRuns.of(ids)
+    if not chosen.runs or chosen.runs[0].start < 0 or chosen.runs[0].start >= IDS:
+        wrong(name, value, CTAS)
+    return chosen.below(IDS)

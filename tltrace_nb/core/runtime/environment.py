@@ -74,7 +74,10 @@ def _driver() -> str:
     if tool is None:
         return ""
     query = [tool, "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
-    return subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
+    try:
+        return subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:  # no process could be started
+        return ""
 
 
 @functools.cache

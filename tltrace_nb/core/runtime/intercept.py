@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.base.notices import say
 from tltrace_nb.core.compile.devices import AUTO
 from tltrace_nb.core.runtime.blocks import BLOCKS, INTERCEPTION, Replacements, untraced
 from tltrace_nb.core.runtime.intercepted import Intercepted, plain_of
@@ -82,6 +83,8 @@ class Interception:
         failure: Exception | None = None
         try:
             traced = compile_for(None, func, how, options, self._captured)
+        except TimeoutError:  # of an alarm, that means the program and not us
+            raise
         except Exception as error:
             failure = error
         if failure is not None:
@@ -149,7 +152,7 @@ class Interception:
         with self._lock:
             if line not in self._said:
                 self._said.add(line)
-                print(line, file=sys.stderr)
+                say(line, sys.stderr)
 
 
 def here() -> Interception | None:

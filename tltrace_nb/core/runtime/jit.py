@@ -18,6 +18,7 @@ from tilelang.jit import JITImpl
 from tilelang.jit.kernel import JITKernel
 from tvm import tirx
 
+from tltrace_nb.base.checks import wrong
 from tltrace_nb.base.errors import DeviceError, NotTracedError
 from tltrace_nb.core.compile import cache
 from tltrace_nb.core.compile.auto.marks import mark
@@ -262,14 +263,11 @@ def automatic(kernel: Any, auto: AutoOptions, switch: Switch) -> Any:
         return kernel.automatic(auto)
     if isinstance(kernel, JITImpl):
         return TraceJit(kernel, switch, auto, always=True)
-    options = switch.options.with_auto(auto)
-    if isinstance(kernel, JITKernel):
-        func = kernel.source if isinstance(kernel, RecordingKernel) else kernel.prim_func
-        return compile_for(switch.model(), func, how_of(kernel), options, switch.captured)
-    raise TypeError(
-        f"trace.auto got {type(kernel).__name__}; give a @tilelang.jit or @trace.jit builder, a kernel that it has "
-        "compiled, or a PrimFunc"
-    )
+    if not isinstance(kernel, JITKernel):
+        may = "a @tilelang.jit or @trace.jit builder, a kernel that it has compiled, or a PrimFunc"
+        wrong("kernel", kernel, may, TypeError)
+    func = kernel.source if isinstance(kernel, RecordingKernel) else kernel.prim_func
+    return compile_for(switch.model(), func, how_of(kernel), switch.options.with_auto(auto), switch.captured)
 
 
 def jit(func: Callable[..., Any] | None, switch: Switch, auto: Auto, **compile_args: Any) -> Any:

@@ -15,11 +15,15 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from tltrace_nb.base.checks import wrong
+
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
 
 HOST_BUDGET = 1 << 30
 """Bytes of slots that all kept launches take, on the device and the host."""
+SECTIONS = 64
+"""Sections of which launches stay: blocks and cells, those that launched something last."""
 TIMES = 4096
 """Times of one kernel and shape from which a median is taken; of more launches every second, fourth … counts."""
 SETTLED_AT_ONCE = 8
@@ -75,7 +79,12 @@ class Policy:
         """
         if spec is None or isinstance(spec, Policy):
             return spec or cls()
-        parts = spec.split(",") if isinstance(spec, str) else [spec] if isinstance(spec, int) else list(spec)
+        if type(spec) is bytes:
+            wrong("keep_launches", spec, _FORMS, TypeError)
+        try:
+            parts = spec.split(",") if isinstance(spec, str) else [spec] if isinstance(spec, int) else list(spec)
+        except TypeError:
+            wrong("keep_launches", spec, _FORMS, TypeError)
         found = {"first": False, "last": 0, "slowest": False, "every": 0}
         for part in parts:
             match part.split() if isinstance(part, str) else part:
@@ -92,9 +101,9 @@ class Policy:
                 case int(number) if not isinstance(number, bool) and number > 0:
                     found["last"] = number
                 case _:
-                    raise ValueError(f"keep_launches={spec!r}: give {_FORMS}")
+                    wrong("keep_launches", spec, _FORMS)
         if not any(found.values()):
-            raise ValueError(f"keep_launches={spec!r}: give {_FORMS}")
+            wrong("keep_launches", spec, _FORMS)
         return cls(bool(found["first"]), int(found["last"]), bool(found["slowest"]), int(found["every"]))
 
 
@@ -261,6 +270,7 @@ class Kept:
             group = self._groups.get(key)
             if group is None:
                 group = self._groups[key] = _Group(launch.key, section.policy)
+                self._forget_sections()
             group.add(_Held(self._count, group.count, launch, size), pinned)
             self._count += 1
             self._unchecked += size
@@ -288,6 +298,16 @@ class Kept:
         """Let all launches go."""
         with self._lock:
             self._groups.clear()
+
+    def _forget_sections(self) -> None:
+        """Let go of the sections that launched nothing for longest; one that has not launched yet is the newest."""
+        newest: dict[int, int] = {}
+        for (section, _), group in self._groups.items():
+            last = group.newest if group.count else self._count
+            newest[section] = max(last, newest.get(section, -1))
+        gone = set(sorted(newest, key=newest.__getitem__)[:-SECTIONS])
+        if gone:
+            self._groups = {key: group for key, group in self._groups.items() if key[0] not in gone}
 
     def _settle(self) -> None:
         for group in self._groups.values():
@@ -357,7 +377,11 @@ def _name(key: Hashable, kept: tuple[tuple[str, Trace], ...]) -> str:
 
 def launch_of(launch: Launch | Trace) -> Launch:
     """The launch; a trace's, where that is given."""
-    return cast("Launch", launch) if hasattr(launch, "key") else _LaunchOf(launch)
+    if hasattr(launch, "key"):
+        return cast("Launch", launch)
+    if not hasattr(launch, "table"):
+        wrong("launch", launch, "a launch, or the Trace of one", TypeError)
+    return _LaunchOf(launch)
 
 
 class _LaunchOf:

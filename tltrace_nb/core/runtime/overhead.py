@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.base.checks import wrong
 from tltrace_nb.base.errors import DeviceError, NotTracedError
 from tltrace_nb.data.tracefile import believable
 
@@ -74,7 +75,7 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
             "trace.last.overhead(); build the kernel for a CUDA device to measure"
         )
     if not isinstance(kernel, TracedKernel):
-        raise NotTracedError("overhead takes a kernel that @trace.jit built with tracing on: trace.enable() first")
+        wrong("kernel", kernel, "one that @trace.jit built with tracing on: trace.enable() first", NotTracedError)
     inner, plain = kernel.kernel, kernel.untraced
     _, trace = kernel.run(inputs)
     slots = kernel.prepare(inputs).slots

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.base.errors import NotTracedError, SlotsError
+from tltrace_nb.base.checks import wrong
+from tltrace_nb.base.errors import NotTracedError, SlotsError, TraceError
 from tltrace_nb.core.runtime.environment import describe
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.chosen import CtaRuns, Grid
@@ -90,29 +91,27 @@ def free_base(folder: Path, stem: str, suffix: str) -> Iterator[Path]:
     try:
         yield base
     except BaseException:
-        if taken.stat().st_size == 0:
-            taken.unlink()
+        with contextlib.suppress(OSError):
+            if taken.stat().st_size == 0:
+                taken.unlink()
         raise
 
 
 def written(dump: Callable[[], str], what: str = "{base}.html and .tltrace") -> str:
-    """What to say of a dump: where it is, or, where the disk took none, why not. The program goes on in either case."""
+    """What to say of a dump: where it is, or, where it failed, why. The program goes on in either case."""
     try:
         return f"wrote {what.format(base=dump())}"
-    except OSError as error:
-        return f"could not write the timeline: {error}"
+    except Exception as error:  # whatever it is, the kernel has run
+        return f"could not write the timeline: {in_words(error)}"
+
+
+def in_words(error: Exception) -> str:
+    """An error on one line, with its kind where it is not one that we raise, or the system."""
+    text = " ".join(str(error).split())
+    return text if text and isinstance(error, (OSError, TraceError)) else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
 def _created(path: Path) -> bool:
-    try:
-        path.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    return True
-
-
-def _reserved(path: Path) -> bool:
-    """Whether the file was made here and now."""
     try:
         path.touch(exist_ok=False)
     except FileExistsError:
@@ -146,6 +145,8 @@ def _check_tag(slots: Any, table: SiteTable) -> None:
 def _check_shape(slots: Any, table: SiteTable) -> None:
     words = slot_words(table.capacity)
     rows = table_rows(table)
+    if not hasattr(slots, "shape"):
+        wrong("slots", slots, f"the last tensor that kernel {table.kernel} returned", SlotsError)
     shape = tuple(int(n) for n in getattr(slots, "shape", ()))
     wanted = ("num_cta" if rows is None else rows, len(table.writers), words)
     fits = len(shape) == 3 and shape[1:] == wanted[1:] and (rows is None or shape[0] == rows)

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.base.checks import checked, tensors
 from tltrace_nb.core.runtime.environment import describe
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.simulator.engine import STEP_LIMIT, Progress
@@ -80,6 +81,7 @@ def compile_virtual(
     return compile_for(VirtualKernel, func, gpu, options, **how)
 
 
+@checked(inputs=tensors)
 def simulate(
     func: Any,
     inputs: Sequence[Any],

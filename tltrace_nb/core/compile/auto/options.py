@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Union
+from typing import Any, Union
+
+from tltrace_nb.base.checks import checked, text, wrong
 
 LIGHT, ALL = "light", "all"
 
@@ -37,10 +39,10 @@ class AutoOptions:
     ignore: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, auto: Auto, ignore: str | Iterable[str] = ()) -> AutoOptions | None:
+    def of(cls, auto: Auto, ignore: str | Iterable[str] = (), *, argument: str = "auto") -> AutoOptions | None:
         """Options from plain values, ``None`` for no automatic markers; strings may list several, ``"copy, gemm"``.
 
-        Raises ``ValueError`` or ``TypeError`` for what is none of them, naming the right ones.
+        Raises ``ValueError`` or ``TypeError`` for what is none of them, naming the right ones and the ``argument``.
         """
         if isinstance(auto, AutoOptions):
             return auto
@@ -48,18 +50,20 @@ class AutoOptions:
             return None
         if auto is True:
             auto = LIGHT
-        return cls(_entries("on", auto, (LIGHT, ALL, *KINDS)), _entries("ignore", ignore, KINDS))
+        return cls(_entries(argument, auto, (LIGHT, ALL, *KINDS)), _entries("ignore", ignore, KINDS))
 
     @property
     def light(self) -> bool:
         """Whether expensive places are to be marked lightly."""
         return LIGHT in self.on
 
+    @checked(kind=text, name=text)
     def wants(self, kind: str, name: str) -> bool:
         """Whether an operator of this kind and name is asked for."""
         everything = LIGHT in self.on or ALL in self.on
         return (everything or _matches(self.on, kind, name)) and not _matches(self.ignore, kind, name)
 
+    @checked(kind=text, name=text)
     def names(self, kind: str, name: str) -> bool:
         """Whether an operator is asked for by its kind or name, not by a preset alone."""
         return _matches(self.on, kind, name)
@@ -69,21 +73,27 @@ def _matches(entries: tuple[str, ...], kind: str, name: str) -> bool:
     return any(entry == kind or fnmatchcase(name, entry) for entry in entries)
 
 
-def _entries(option: str, given: str | Iterable[str], right: tuple[str, ...]) -> tuple[str, ...]:
+def _entries(option: str, given: Any, right: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(given, bytes):
+        wrong(option, given, _way(right), TypeError)
     try:
         entries = given.split(",") if isinstance(given, str) else list(given)
     except TypeError:
-        raise TypeError(f"{option}={given!r}: {_way(right)}") from None
+        wrong(option, given, _way(right), TypeError)
     found = []
     for entry in entries:
         text = entry.strip() if isinstance(entry, str) else ""
         if text not in right and not _IS_PATTERN.search(text):
-            raise ValueError(f"{option}={entry!r}: {_way(right)}")
+            wrong(option, entry, _way(right))
         found.append(text)
-    if option == "on" and not found:
-        raise ValueError(f"on={given!r}: {_way(right)}")
+    if LIGHT in right and not found:
+        wrong(option, given, _way(right))
     return tuple(dict.fromkeys(found))
 
 
 def _way(right: tuple[str, ...]) -> str:
-    return f"give {', '.join(map(repr, right))}, several of them, or a pattern of names such as 'copy A*'"
+    return f"{', '.join(map(repr, right))}, several of them, or a pattern of names such as 'copy A*'"
+
+
+WAYS = _way((LIGHT, ALL, *KINDS))
+"""What ``on=`` takes, in words."""
