@@ -67,7 +67,7 @@ export class Scene {
       filter: false,
       hiddenNames: [],
       ghost: true,
-      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots)) },
+      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots, events.count)) },
     };
     this.state = restore(plain, saved, this.units);
     this.axis = this.newAxis();

@@ -48,6 +48,8 @@ const WHOLE = 533;
 const LEAST_FOLDED = 4;
 /** Lanes that are higher in all than so many times that are folded when they are opened. */
 const HIGH = 3;
+/** A frame looks at every event in view of a folded branch: with more of them it would take too long. */
+const MOST_FOLDED = 100_000;
 /** What a lane has more where the run before is drawn under it. */
 export const UNDER = 7;
 
@@ -214,8 +216,12 @@ function index(
   return found;
 }
 
-/** The branches that are folded at first: those of the SMs, where all lanes together are too high to be understood. */
-export function foldedAtFirst(roots: readonly Node[]): string[] {
+/**
+ * The branches that are folded at first: those of the SMs, where all lanes together are too high to be understood, and
+ * where `count`, the number of all events, is not too high to look at all of them in a frame.
+ */
+export function foldedAtFirst(roots: readonly Node[], count: number): string[] {
+  if (count > MOST_FOLDED) return [];
   const whole = new Rows(roots, PLAIN).height;
   const nodes = roots.flatMap((root) => (root.lanes[0].rank !== null && root.children.length ? root.children : [root]));
   return whole > HIGH * WHOLE && nodes.length > 1 ? nodes.map((node) => node.key) : [];

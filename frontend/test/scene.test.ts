@@ -109,6 +109,13 @@ test("a large launch opens folded by SM, all of it at once", () => {
   assert.equal(scene(LOOP).state.lanes.collapsed.size, 0);
 });
 
+test("a launch with more events than a frame can look at does not open folded", () => {
+  const made = Array.from({ length: 800 }, (_, n) =>
+    GRID.slice(0, 132).map((each) => ({ ...each, start: 600 * n })),
+  ).flat();
+  assert.equal(scene(made).state.lanes.collapsed.size, 0);
+});
+
 test("a large launch opens as it was saved", () => {
   assert.equal(scene(GRID, [], { collapsed: [] }).rows.strips.length, 3 * 132);
 });

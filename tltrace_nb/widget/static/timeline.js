@@ -1378,6 +1378,7 @@ var LABEL = 13;
 var WHOLE2 = 533;
 var LEAST_FOLDED = 4;
 var HIGH = 3;
+var MOST_FOLDED = 1e5;
 var UNDER = 7;
 var RANK = (lane) => lane.rank === null ? "" : `rank ${lane.rank}`;
 var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
@@ -1521,7 +1522,8 @@ function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
   }
   return found;
 }
-function foldedAtFirst(roots) {
+function foldedAtFirst(roots, count2) {
+  if (count2 > MOST_FOLDED) return [];
   const whole = new Rows(roots, PLAIN).height;
   const nodes = roots.flatMap((root) => root.lanes[0].rank !== null && root.children.length ? root.children : [root]);
   return whole > HIGH * WHOLE2 && nodes.length > 1 ? nodes.map((node) => node.key) : [];
@@ -1838,7 +1840,7 @@ var Scene = class {
       filter: false,
       hiddenNames: [],
       ghost: true,
-      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots)) }
+      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots, events.count)) }
     };
     this.state = restore(plain, saved, this.units);
     this.axis = this.newAxis();
