@@ -16,6 +16,8 @@ export interface Inks {
 }
 
 export const SHADES = 8;
+/** Pixels up to which a loop is faster than a call of `fill`. */
+const SHORT = 24;
 
 /** The part of a row that is in view: the cycle at pixel 0, and pixels per cycle. */
 export interface Window {
@@ -67,7 +69,10 @@ export class Raster {
       }
       const a = Math.round(x);
       const b = Math.max(Math.round(x + length), a + 1);
-      line.fill(inks.body[code], Math.max(a, 0), Math.min(b, width));
+      const ink = inks.body[code];
+      const end = Math.min(b, width);
+      if (b - a > SHORT) line.fill(ink, Math.max(a, 0), end);
+      else for (let x = Math.max(a, 0); x < end; x++) line[x] = ink;
       if (a >= 0 && a < width && length >= 3) line[a] = inks.edge[code];
       if (b - a >= notes.least) notes.bar(i, a, b);
     };

@@ -49,7 +49,7 @@ const LEAST_FOLDED = 4;
 /** Lanes that are higher in all than so many times that are folded when they are opened. */
 const HIGH = 3;
 /** A frame looks at every event in view of a folded branch: with more of them it would take too long. */
-const MOST_FOLDED = 100_000;
+const MOST_FOLDED = 80_000;
 /** What a lane has more where the run before is drawn under it. */
 export const UNDER = 7;
 

@@ -722,6 +722,7 @@ var Tally = class {
 
 // src/raster.ts
 var SHADES = 8;
+var SHORT = 24;
 var Raster = class {
   constructor(events, levels) {
     this.events = events;
@@ -755,7 +756,10 @@ var Raster = class {
       }
       const a = Math.round(x);
       const b = Math.max(Math.round(x + length), a + 1);
-      line.fill(inks.body[code], Math.max(a, 0), Math.min(b, width));
+      const ink2 = inks.body[code];
+      const end = Math.min(b, width);
+      if (b - a > SHORT) line.fill(ink2, Math.max(a, 0), end);
+      else for (let x2 = Math.max(a, 0); x2 < end; x2++) line[x2] = ink2;
       if (a >= 0 && a < width && length >= 3) line[a] = inks.edge[code];
       if (b - a >= notes.least) notes.bar(i, a, b);
     };
@@ -1378,7 +1382,7 @@ var LABEL = 13;
 var WHOLE2 = 533;
 var LEAST_FOLDED = 4;
 var HIGH = 3;
-var MOST_FOLDED = 1e5;
+var MOST_FOLDED = 8e4;
 var UNDER = 7;
 var RANK = (lane) => lane.rank === null ? "" : `rank ${lane.rank}`;
 var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
