@@ -160,7 +160,8 @@ export class Bar {
     const key = [root.clientWidth, this.search.style.width, ...texts].join("|");
     if (!root.clientWidth || key === this.arranged) return;
     this.arranged = key;
-    const focused = (root.getRootNode() as Document | ShadowRoot).activeElement;
+    const home = root.getRootNode() as Document | ShadowRoot;
+    const focused = home.activeElement;
     for (const item of items) if (item.parentNode !== root) root.insertBefore(item, this.placeOf(item));
     more.hidden = true;
     root.classList.remove("tlt-tight");
@@ -172,7 +173,9 @@ export class Bar {
     }
     root.classList.toggle("tlt-tight", !fits());
     if (more.hidden) this.open(false);
-    if (focused instanceof HTMLElement && root.contains(focused)) focused.focus({ preventScroll: true });
+    if (!(focused instanceof HTMLElement) || !root.contains(focused) || focused === home.activeElement) return;
+    focused.focus({ preventScroll: true }); // it was moved
+    if (focused !== home.activeElement) this.to.home(); // into the menu, which is closed
   }
 
   /** What a tool that comes back into the row stands before. */

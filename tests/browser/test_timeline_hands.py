@@ -524,8 +524,10 @@ def test_the_toolbar_is_one_row_at_every_width(browser: Any, wide: int, title: s
 
 def test_what_has_no_room_in_the_toolbar_is_in_its_menu_and_works_there(tab: Tab, trace: FakeTrace) -> None:
     choice = tab.page.get_by_label("Colour by")
+    choice.focus()
     try:
         tab.page.set_viewport_size({"width": 480, "height": 800})
+        tab.page.wait_for_function("document.activeElement.className === 'tlt-stage'")
         more = tab.page.get_by_role("button", name="more tools")
         more.click()
         choice.select_option("payload")

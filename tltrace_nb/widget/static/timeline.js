@@ -1224,7 +1224,8 @@ var Bar = class {
     const key = [root.clientWidth, this.search.style.width, ...texts].join("|");
     if (!root.clientWidth || key === this.arranged) return;
     this.arranged = key;
-    const focused = root.getRootNode().activeElement;
+    const home = root.getRootNode();
+    const focused = home.activeElement;
     for (const item of items) if (item.parentNode !== root) root.insertBefore(item, this.placeOf(item));
     more.hidden = true;
     root.classList.remove("tlt-tight");
@@ -1236,7 +1237,9 @@ var Bar = class {
     }
     root.classList.toggle("tlt-tight", !fits());
     if (more.hidden) this.open(false);
-    if (focused instanceof HTMLElement && root.contains(focused)) focused.focus({ preventScroll: true });
+    if (!(focused instanceof HTMLElement) || !root.contains(focused) || focused === home.activeElement) return;
+    focused.focus({ preventScroll: true });
+    if (focused !== home.activeElement) this.to.home();
   }
   /** What a tool that comes back into the row stands before. */
   placeOf(item) {
