@@ -20,8 +20,13 @@ help:
 demo: $(VENV)/.package
 	$(BIN)/python -m tltrace_nb.demo $(ARGS)
 
+# Data, analyses, texts and views, the magics and the command line, and of the compiler and the virtual GPU what needs few builds.
+QUICK := $(addprefix tests/,test_layers.py test_import.py test_cli.py analysis widget/test_lanes.py widget/test_text.py widget/test_views.py \
+	$(addprefix core/test_,slots.py sites.py words.py chosen.py clock.py rows.py trace_file.py decode.py capacity.py kept.py switch.py \
+	refusals.py transplant.py upstream.py) simulator/test_costs.py simulator/test_machine.py simulator/test_fragments.py)
+
 quick: $(VENV)/.dev
-	$(PYTEST) tests/quick $(ARGS)
+	$(PYTEST) $(QUICK) $(ARGS)
 
 test: lint chromium frontend
 	$(PYTEST) $(ARGS)

@@ -68,3 +68,8 @@ def test_an_import_upwards_in_a_function_is_found(tmp_path: Path) -> None:
     )
     assert run.returncode == 1
     assert "tltrace_nb.base.words -> tltrace_nb.data.sites" in run.stdout
+
+
+def test_no_two_modules_of_tests_have_the_same_name() -> None:
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py") if "scripts" not in path.parts]
+    assert sorted(set(names)) == sorted(names)  # pytest would collect one of the two and fail at the other

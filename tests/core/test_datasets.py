@@ -35,7 +35,7 @@ def test_every_trace_is_opened_by_its_name() -> None:
 
 
 def test_another_name_lists_the_right_ones() -> None:
-    with pytest.raises(TraceFileError, match="no recorded trace 'gemm'; there are: h200/add, "):
+    with pytest.raises(TraceFileError, match="name='gemm': give the name of a recorded trace, one of h200/add, "):
         datasets.load("gemm")
 
 

@@ -19,7 +19,7 @@ from kernels.tiers import cases, tier
 from tvm import tirx
 
 from tltrace_nb.base.errors import PlacementError
-from tltrace_nb.core.compile import anchors, lowering, numbering, placement
+from tltrace_nb.core.compile import anchors, lowering, numbering, placement, schedule
 from tltrace_nb.core.compile.options import TraceOptions
 
 CASES = cases(REFERENCES)
@@ -193,13 +193,13 @@ def test_a_dropped_site_would_be_noticed(name: str, architecture: str, monkeypat
 def test_a_site_that_the_scheduler_lost_is_refused(
     name: str, architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = lowering.schedule
+    original = schedule.schedule
 
     def forgetful(func: Any, *args: Any) -> Any:
-        scheduled = original(func, *args)
-        return placement.without_anchors(scheduled) if func.params else scheduled
+        return placement.without_anchors(original(func, *args))
 
-    monkeypatch.setattr(lowering, "schedule", forgetful)
+    monkeypatch.setattr(schedule, "schedule", forgetful)
+    monkeypatch.setattr(lowering, "dead_sites", lambda *_: frozenset())
     with pytest.raises(PlacementError, match=r"gemm\.py:\d+.* would be dropped"):
         builds.prepared(BY_NAME[name], architecture)
 

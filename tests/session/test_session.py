@@ -137,6 +137,7 @@ def assert_flat(notebook: Notebook, step: Callable[[Notebook, int], None], settl
 STEPS = [shown, shown_in_cells_without_ids, moved, launched]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("step", STEPS)
 def test_a_short_session_leaves_nothing_behind(step: Callable[[Notebook, int], None], notebook: Notebook) -> None:
     notebook.run(SMALL)

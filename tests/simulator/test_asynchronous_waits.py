@@ -10,7 +10,7 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb.core.runtime.virtual import compile_virtual
-from tltrace_nb.simulator import thread_group as strand
+from tltrace_nb.simulator import thread_group
 from tltrace_nb.simulator.thread_group import Begun
 
 
@@ -39,7 +39,7 @@ def test_who_may_leave_more_than_was_begun_waits_for_nothing() -> None:
     assert begun.wait(2) == 1.0
 
 
-def test_what_a_strand_remembers_does_not_grow_with_its_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_thread_group_remembers_does_not_grow_with_its_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """So a wait looks at what was begun since the one before, however long the loop."""
     lengths: list[int] = []
 
@@ -48,7 +48,7 @@ def test_what_a_strand_remembers_does_not_grow_with_its_waits(monkeypatch: pytes
             super().add(end)
             lengths.append(len(self._ends))
 
-    monkeypatch.setattr(strand, "Begun", Watched)
+    monkeypatch.setattr(thread_group, "Begun", Watched)
     most = {}
     for turns in (20, 400):
         lengths.clear()

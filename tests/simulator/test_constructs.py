@@ -12,7 +12,14 @@ from construct_kernels import CASES, check, normal
 from tltrace_nb.core.runtime.virtual import simulate
 
 
-@pytest.mark.parametrize(("name", "gpu"), [(name, gpu) for name, case in CASES.items() for gpu in case.gpus])
+@pytest.mark.parametrize(
+    ("name", "gpu"),
+    [
+        pytest.param(name, gpu, marks=[pytest.mark.wide] if gpu != case.gpus[-1] else [])
+        for name, case in CASES.items()
+        for gpu in case.gpus
+    ],
+)
 def test_results_equal_torch(name: str, gpu: str) -> None:
     trace = check(CASES[name], gpu)
     assert trace.meta.device == "virtual"

@@ -1,4 +1,4 @@
-"""What goes wrong on the virtual GPU is said: what, in which kernel, CTA and strand, and who waits for what."""
+"""What goes wrong on the virtual GPU is said: what, in which kernel, CTA and thread group, and who waits for what."""
 
 from __future__ import annotations
 

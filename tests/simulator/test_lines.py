@@ -67,11 +67,11 @@ def test_markers_are_at_their_own_line() -> None:
     assert set(_line_that_runs(True, "h200", "c.recorder.record(", 2)) == {line_of(__file__, "marker")}
 
 
-def test_arrivals_are_noted_with_their_lines_and_strands() -> None:
+def test_arrivals_are_noted_with_their_lines_and_thread_groups() -> None:
     (program,) = compile_virtual(_gemm(False), "h200").programs
     ((tma, consumer),) = program.arrivals.values()
-    assert (tma.line, tma.strands) == (line_of(__file__, "load b"), (0,))
-    assert (consumer.line, consumer.strands) == (f"near {line_of(__file__, 'product')}", (1,))
+    assert (tma.line, tma.thread_groups) == (line_of(__file__, "load b"), (0,))
+    assert (consumer.line, consumer.thread_groups) == (f"near {line_of(__file__, 'product')}", (1,))
 
 
 def test_what_is_not_supported_is_named_with_its_line() -> None:

@@ -11,6 +11,8 @@ from kernels.tracks import tracks
 from benchmarks.virtual_agreement import Agreement, agreement, recorded, simulated
 from tltrace_nb import Trace, load
 
+pytestmark = pytest.mark.wide
+
 FILES = {file.stem: file for file in recorded()}
 
 

@@ -8,12 +8,12 @@ placed) and fills the same ``slots``. The way of a kernel through the modules::
       fragments   asks TileLang how fragments lie over threads
       registers   writes out tile operators of single threads, and vectors (vectors)
       program     compiles a launch to a Python generator, by way of
-        uniformity, expressions, statements, nests, tileops, barrierops; needs, inhand say what may be left out,
-        touched which sectors and banks a warp touches
-      lines       knows the source line of each statement
+        uniformity, expressions, statements, nests, tileops, barrierops, which know each other through writing;
+        liveness, register_reuse say what may be left out, traffic which sectors and banks a warp touches
+      source_lines knows the source line of each statement
       storage     gives each CTA its memory (memory, barriers)
-      engine      lets the strands run in order of time (strand, requests)
-        costing   prices what they do (costs, machine)
+      engine      lets the thread groups run in order of time (thread_group, yields)
+        costing   prices what they do (costs, base.gpus)
         recording fills the slots
       reports     says what went wrong, who waits for whom, at which line
 

@@ -1,6 +1,6 @@
 """Barriers and waits as lines of Python.
 
-In: a call and its place. Out: a ``yield`` of what the strand waits for, or a call that arrives.
+In: a call and its place. Out: a ``yield`` of what the thread group waits for, or a call that arrives.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class BarrierOperators:
             w.line(f"yield Wait({barrier}, {parity})")
         elif name == "ptx_arrive_barrier":
             w.line(f"c.arrive({self.element(args[0], place)}, {place.mask})")
-            w.arrives(args[0].buffer, place.strands)
+            w.arrives(args[0].buffer, place.thread_groups)
         elif name in ("ptx_arrive_barrier_expect_tx", "mbarrier_expect_tx"):
             arrives = place.mask if name.startswith("ptx") else "False"
             size = w.same(args[1], place)
             w.line(f"c.arrive({self.element(args[0], place)}, {arrives}, {size}, {place.mask})")
             if name.startswith("ptx"):
-                w.arrives(args[0].buffer, place.strands)
+                w.arrives(args[0].buffer, place.thread_groups)
         elif name == "ptx_cp_async_barrier_noinc":
             w.line(f"c.arrive_after_copies({self.element(args[0], place)}, {place.mask})")
-            w.arrives(args[0].buffer, place.strands)
+            w.arrives(args[0].buffer, place.thread_groups)
         elif name == "ptx_commit_group":
             w.line("c.commit()")
         elif name == "ptx_wait_group":

@@ -1,6 +1,7 @@
 """Barriers in shared memory, and those that count threads.
 
-In: arrivals and expected bytes, each at its time. Out: the strands that go on, handed to a function of the engine's.
+In: arrivals and expected bytes, each at its time. Out: the thread groups that go on, handed to a function of the
+engine's.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from tltrace_nb.simulator.errors import SimulationError
 
 Release = Callable[[Any, float], None]
-"""Lets a strand go on, at a time."""
+"""Lets a thread group go on, at a time."""
 
 
 class Mbarrier:
@@ -60,8 +61,8 @@ class Mbarrier:
         self.pending = self.count
         ready = [s for s, parity in self.waiters if self.passed(parity)]
         self.waiters = [(s, parity) for s, parity in self.waiters if not self.passed(parity)]
-        for strand in ready:
-            self.release(strand, time)
+        for thread_group in ready:
+            self.release(thread_group, time)
 
     def __str__(self) -> str:
         state = f"phase {self.phase}, {self.count - self.pending} of {self.count} arrived"
@@ -70,7 +71,7 @@ class Mbarrier:
 
 @dataclass(slots=True)
 class Gathering:
-    """Strands that wait for others at one place, with the threads that have come there without waiting."""
+    """Thread groups that wait for others at one place, with the threads that have come there without waiting."""
 
-    strands: list[Any] = field(default_factory=list)
+    thread_groups: list[Any] = field(default_factory=list)
     threads: int = 0

@@ -1,7 +1,7 @@
 """From what a statement does to what it costs: operations counted while code is made, priced when it runs.
 
 In: a :class:`Tally` per lane of a statement. Out: :class:`Cost`, what the engine takes: how long which unit of the SM
-is busy, the bytes that pass the device's memory, and the latency after which the strand goes on.
+is busy, the bytes that pass the device's memory, and the latency after which the thread group goes on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Time: a discrete-event simulation of one launch, in cycles of the SMs.
 
 In: a :class:`~tltrace_nb.simulator.program.Program`, its arguments, a GPU. Out: the arguments changed, the slots
-filled, the time that it took. Strands run in order of time; an SM's unit serves one request at a time, in that order,
-and the device's memory serves all SMs. CTAs are handed out in order to the SMs that have room.
+filled, the time that it took. Thread groups run in order of time; an SM's unit serves one request at a time, in that
+order, and the device's memory serves all SMs. CTAs are handed out in order to the SMs that have room.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from tltrace_nb.simulator.program import Program
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.reports import FAULTS, deadlock, fault, interruption
 from tltrace_nb.simulator.sm import Sm
-from tltrace_nb.simulator.thread_group import Cta, Strand
+from tltrace_nb.simulator.thread_group import Cta, ThreadGroup
 from tltrace_nb.simulator.yields import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until, Wait
 
 CLOCK_STEP_OF_SM = 7919
 """By how many cycles the clocks of neighbouring SMs differ."""
 STEP_LIMIT = 100_000
-"""Turns of loops without a known end that a strand may take; some seconds of a loop that never ends."""
+"""Turns of loops without a known end that a thread group may take; some seconds of a loop that never ends."""
 Progress = Callable[[int, int], None]
 """Told how many CTAs are done, of how many."""
 _TURNS_PER_TICK = 1024
 """Events between two calls of ``Progress`` while no CTA ends."""
 _ISSUE_CYCLES = 8.0
-"""What it costs a strand to start something that goes on without it (estimate)."""
+"""What it costs a thread group to start something that goes on without it (estimate)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class Engine:
         self._events: list[tuple[float, int, Any, Any]] = []
         self._order = itertools.count()
         self._gathered: dict[Any, Gathering] = defaultdict(Gathering)
-        self._waiting: dict[Strand, Any] = {}
-        self._live: set[Strand] = set()
+        self._waiting: dict[ThreadGroup, Any] = {}
+        self._live: set[ThreadGroup] = set()
         wait = Work(Unit.BARRIER, 1, "mbarrier")
         self._mbarrier = latency(gpu, wait)
         self._sync = {
@@ -93,7 +93,7 @@ class Engine:
         total = int(np.prod(launch.grid))
         self._todo: Iterator[int] = iter(range(total))
         self._total, self._done = total, 0
-        self._at_grid = total * len(launch.program.strands)
+        self._at_grid = total * len(launch.program.thread_groups)
         start = self.now
         for i in range(min(total, launch.places * len(self.sms))):
             self._dispatch(self.sms[i % len(self.sms)], start + i * self.gpu.dispatch_cycles)
@@ -104,7 +104,7 @@ class Engine:
                     self.now, turn, target, argument = heapq.heappop(events)
                     if not turn % _TURNS_PER_TICK and self._progress is not None:
                         self._progress(self._done, total)
-                    if type(target) is Strand:
+                    if type(target) is ThreadGroup:
                         if argument is None:
                             self._resume(target)
                         else:
@@ -121,17 +121,17 @@ class Engine:
             raise DeadlockError(report)
         self.now += self.gpu.launch_latency_ns * self.gpu.clock_ghz
 
-    def at(self, time: float, strand: Strand, call: Callable[..., None], *args: Any) -> None:
-        """Have a function called with a time, when it comes, on behalf of a strand at the line where it is now."""
-        heapq.heappush(self._events, (time, next(self._order), call, (strand, strand.line, args)))
+    def at(self, time: float, thread_group: ThreadGroup, call: Callable[..., None], *args: Any) -> None:
+        """Have a function called with a time, when it comes, on behalf of a thread group at its line of now."""
+        heapq.heappush(self._events, (time, next(self._order), call, (thread_group, thread_group.line, args)))
 
-    def is_live(self, strand: Strand) -> bool:
-        """Whether a strand has not left the kernel."""
-        return strand in self._live
+    def is_live(self, thread_group: ThreadGroup) -> bool:
+        """Whether a thread group has not left the kernel."""
+        return thread_group in self._live
 
-    def release(self, strand: Strand, time: float) -> None:
-        """Let a strand that waits on an mbarrier go on."""
-        self._wake(strand, time + self._mbarrier)
+    def release(self, thread_group: ThreadGroup, time: float) -> None:
+        """Let a thread group that waits on an mbarrier go on."""
+        self._wake(thread_group, time + self._mbarrier)
 
     def _dispatch(self, sm: Sm, time: float) -> None:
         number = next(self._todo, None)
@@ -140,76 +140,78 @@ class Engine:
         sm.resident += 1
         cta = self._launch.make_cta(self, number)
         cta.sm = sm
-        for strand in cta.strands:
-            strand.clock_offset = 1 + CLOCK_STEP_OF_SM * sm.number
-            strand.t = time + self.gpu.cta_launch_cycles
-            strand.code = self._launch.program.run(strand)
-            self._live.add(strand)
-            heapq.heappush(self._events, (strand.t, next(self._order), strand, None))
+        for thread_group in cta.thread_groups:
+            thread_group.clock_offset = 1 + CLOCK_STEP_OF_SM * sm.number
+            thread_group.t = time + self.gpu.cta_launch_cycles
+            thread_group.code = self._launch.program.run(thread_group)
+            self._live.add(thread_group)
+            heapq.heappush(self._events, (thread_group.t, next(self._order), thread_group, None))
 
-    # ---- strands
+    # ---- thread groups
 
-    def _wake(self, strand: Strand, time: float) -> None:
-        self._waiting.pop(strand, None)
-        strand.t = time
-        heapq.heappush(self._events, (time, next(self._order), strand, None))
+    def _wake(self, thread_group: ThreadGroup, time: float) -> None:
+        self._waiting.pop(thread_group, None)
+        thread_group.t = time
+        heapq.heappush(self._events, (time, next(self._order), thread_group, None))
 
-    def _resume(self, strand: Strand) -> None:
+    def _resume(self, thread_group: ThreadGroup) -> None:
         try:
-            request = next(strand.code, None)
+            request = next(thread_group.code, None)
         except FAULTS as error:
-            raise fault(self._launch.program, strand, error) from error
+            raise fault(self._launch.program, thread_group, error) from error
         if request is None:
-            self._finish(strand)
-        elif strand.t <= self.now or not self._events or strand.t <= self._events[0][0]:
-            self._serve(strand, request)
+            self._finish(thread_group)
+        elif thread_group.t <= self.now or not self._events or thread_group.t <= self._events[0][0]:
+            self._serve(thread_group, request)
         else:
-            heapq.heappush(self._events, (strand.t, next(self._order), strand, request))
+            heapq.heappush(self._events, (thread_group.t, next(self._order), thread_group, request))
 
-    def _call(self, function: Callable[..., None], strand: Strand, line: int | None, args: tuple[Any, ...]) -> None:
+    def _call(
+        self, function: Callable[..., None], thread_group: ThreadGroup, line: int | None, args: tuple[Any, ...]
+    ) -> None:
         try:
             function(self.now, *args)
         except FAULTS as error:
-            raise fault(self._launch.program, strand, error, line) from error
+            raise fault(self._launch.program, thread_group, error, line) from error
 
-    def _serve(self, strand: Strand, request: Any) -> None:
-        t = strand.t
+    def _serve(self, thread_group: ThreadGroup, request: Any) -> None:
+        t = thread_group.t
         if type(request) is Cost:
-            self._wake(strand, self._use(strand.cta.sm, t, request))
+            self._wake(thread_group, self._use(thread_group.cta.sm, t, request))
             return
         match request:
             case Wait():
                 if request.barrier.passed(request.parity):
-                    self._wake(strand, t + self._mbarrier)
+                    self._wake(thread_group, t + self._mbarrier)
                 else:
-                    request.barrier.waiters.append((strand, request.parity))
-                    self._waiting[strand] = request
+                    request.barrier.waiters.append((thread_group, request.parity))
+                    self._waiting[thread_group] = request
             case Until():
-                self._wake(strand, max(t, request.time))
+                self._wake(thread_group, max(t, request.time))
             case CopyAsync():
-                end = self._use(strand.cta.sm, t, request.cost)
-                strand.copying(end)
+                end = self._use(thread_group.cta.sm, t, request.cost)
+                thread_group.copying(end)
                 if request.args is not None:
-                    self.at(end, strand, _move, request.args)
-                self._wake(strand, _issued(t, end, request.cost))
+                    self.at(end, thread_group, _move, request.args)
+                self._wake(thread_group, _issued(t, end, request.cost))
             case Load():
-                end = self._use(strand.cta.sm, t, request.cost)
-                strand.cta.loads[request.number] = end
-                self._wake(strand, _issued(t, end, request.cost))
+                end = self._use(thread_group.cta.sm, t, request.cost)
+                thread_group.cta.loads[request.number] = end
+                self._wake(thread_group, _issued(t, end, request.cost))
             case CopyTma():
-                self._tma(strand, request)
+                self._tma(thread_group, request)
             case Multiply():
-                strand.products_begun.add(self._use(strand.cta.sm, t, request.cost))
-                self._wake(strand, t + _ISSUE_CYCLES)
+                thread_group.products_begun.add(self._use(thread_group.cta.sm, t, request.cost))
+                self._wake(thread_group, t + _ISSUE_CYCLES)
             case Meet():
-                place = self._gathered[strand.cta, request.place]
-                place.strands.append(strand)
-                self._waiting[strand] = request
-                self._check_meet(strand.cta, request)
+                place = self._gathered[thread_group.cta, request.place]
+                place.thread_groups.append(thread_group)
+                self._waiting[thread_group] = request
+                self._check_meet(thread_group.cta, request)
             case Sync():
-                self._arrive_at(strand, request)
+                self._arrive_at(thread_group, request)
             case _:
-                raise AssertionError(f"a strand asked for {request!r}")
+                raise AssertionError(f"a thread group asked for {request!r}")
 
     def _use(self, sm: Sm, t: float, cost: Cost) -> float:
         end = t
@@ -224,85 +226,85 @@ class Engine:
             end = max(end, self._device_free)
         return end + cost.latency
 
-    def _tma(self, strand: Strand, request: CopyTma) -> None:
-        t, barrier = strand.t, request.barrier
+    def _tma(self, thread_group: ThreadGroup, request: CopyTma) -> None:
+        t, barrier = thread_group.t, request.barrier
         barrier.arrive(t, request.arrives, request.bytes)
         issued = t + self.gpu.tma_issue_cycles
-        if strand.last_issue != t:
+        if thread_group.last_issue != t:
             issued += self.gpu.latencies.tma_issue
-        end = self._use(strand.cta.sm, issued, request.cost)
-        self.at(end, strand, _arrived, request)
-        strand.last_issue = issued
-        self._wake(strand, issued)
+        end = self._use(thread_group.cta.sm, issued, request.cost)
+        self.at(end, thread_group, _arrived, request)
+        thread_group.last_issue = issued
+        self._wake(thread_group, issued)
 
     def _check_meet(self, cta: Cta, request: Meet) -> None:
         key = cta, request.place
         place = self._gathered[key]
-        wanted = [s for s in cta.strands if s.index in request.strands and s in self._live]
-        if len(place.strands) < len(wanted):
+        wanted = [s for s in cta.thread_groups if s.index in request.thread_groups and s in self._live]
+        if len(place.thread_groups) < len(wanted):
             cta.meets[request.place] = request
             return
         del self._gathered[key]
         cta.meets.pop(request.place, None)
-        time = max((s.t for s in place.strands), default=self.now)
-        for strand in place.strands:
-            self._wake(strand, time)
+        time = max((s.t for s in place.thread_groups), default=self.now)
+        for thread_group in place.thread_groups:
+            self._wake(thread_group, time)
 
-    def arrive_without_waiting(self, time: float, strand: Strand, request: Sync) -> None:
+    def arrive_without_waiting(self, time: float, thread_group: ThreadGroup, request: Sync) -> None:
         """Threads come to a named barrier and go on."""
-        key = self._key(strand, request)
+        key = self._key(thread_group, request)
         self._gathered[key].threads += request.threads
         self._check_sync(key, request, time)
 
-    def _arrive_at(self, strand: Strand, request: Sync) -> None:
-        key = self._key(strand, request)
+    def _arrive_at(self, thread_group: ThreadGroup, request: Sync) -> None:
+        key = self._key(thread_group, request)
         place = self._gathered[key]
-        place.strands.append(strand)
+        place.thread_groups.append(thread_group)
         place.threads += request.threads
-        self._waiting[strand] = request
-        strand.cta.syncs[key] = request
-        self._check_sync(key, request, strand.t)
+        self._waiting[thread_group] = request
+        thread_group.cta.syncs[key] = request
+        self._check_sync(key, request, thread_group.t)
 
     def _check_sync(self, key: Any, request: Sync, time: float) -> None:
         place = self._gathered[key]
         if request.scope == "grid":
-            complete = len(place.strands) >= self._at_grid
+            complete = len(place.thread_groups) >= self._at_grid
         elif request.scope == "cluster":
-            per_cta = len(self._launch.program.strands)
-            complete = len(place.strands) >= per_cta * int(np.prod(self._launch.cluster))
+            per_cta = len(self._launch.program.thread_groups)
+            complete = len(place.thread_groups) >= per_cta * int(np.prod(self._launch.cluster))
         elif request.expected:
             complete = place.threads >= request.expected
         else:
-            complete = len(place.strands) >= sum(s in self._live for s in key[0].strands)
+            complete = len(place.thread_groups) >= sum(s in self._live for s in key[0].thread_groups)
         if not complete:
             return
         del self._gathered[key]
-        for strand in place.strands:
-            strand.cta.syncs.pop(key, None)
-            self._wake(strand, max(time, self.now) + self._sync[request.scope])
+        for thread_group in place.thread_groups:
+            thread_group.cta.syncs.pop(key, None)
+            self._wake(thread_group, max(time, self.now) + self._sync[request.scope])
 
-    def _key(self, strand: Strand, request: Sync) -> Any:
+    def _key(self, thread_group: ThreadGroup, request: Sync) -> Any:
         if request.scope == "cta":
-            return strand.cta, "sync", request.name
-        return (request.scope, strand.cta.cluster if request.scope == "cluster" else 0, request.name)
+            return thread_group.cta, "sync", request.name
+        return (request.scope, thread_group.cta.cluster if request.scope == "cluster" else 0, request.name)
 
-    def _finish(self, strand: Strand) -> None:
-        self._live.discard(strand)
-        cta = strand.cta
+    def _finish(self, thread_group: ThreadGroup) -> None:
+        self._live.discard(thread_group)
+        cta = thread_group.cta
         for meet in list(cta.meets.values()):
-            if strand.index in meet.strands:
+            if thread_group.index in meet.thread_groups:
                 self._check_meet(cta, meet)
         for key, request in list(cta.syncs.items()):
             if request.scope == "cta" and key in self._gathered:
                 self._check_sync(key, request, self.now)
         cta.left -= 1
         if not cta.left:
-            cta.strands.clear()  # they refer to it: without a circle its memory is free at once
+            cta.thread_groups.clear()  # they refer to it: without a circle its memory is free at once
             cta.sm.resident -= 1
             self._done += 1
             if self._progress is not None:
                 self._progress(self._done, self._total)
-            self._dispatch(cta.sm, max(self.now, strand.t))
+            self._dispatch(cta.sm, max(self.now, thread_group.t))
 
 
 def _issued(start: float, end: float, cost: Cost) -> float:

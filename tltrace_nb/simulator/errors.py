@@ -1,6 +1,6 @@
 """What the virtual GPU may say no to, and what can go wrong while it runs.
 
-In: nothing. Out: exception classes; every message names the kernel, and where it is known the CTA and the strand.
+In: nothing. Out: exception classes; every message names the kernel, and where it is known the CTA and the thread group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SimulationError(TraceError, RuntimeError):
 
 
 class DeadlockError(SimulationError):
-    """Every strand that is left waits; the message says who waits for what."""
+    """Every thread group that is left waits; the message says who waits for what."""
 
 
 class MemoryAccessError(SimulationError, IndexError):

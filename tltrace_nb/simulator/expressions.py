@@ -1,8 +1,8 @@
 """TIR expressions as Python expressions over lanes.
 
-In: an expression, where it stands (:class:`Place`). Out: Python text that, evaluated in a strand's generator, gives a
-number or an array of lanes. What must be evaluated under a condition becomes statements before it. The operations are
-counted on the way (``costing.Tally``).
+In: an expression, where it stands (:class:`Place`). Out: Python text that, evaluated in a thread group's generator,
+gives a number or an array of lanes. What must be evaluated under a condition becomes statements before it. The
+operations are counted on the way (``costing.Tally``).
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ class Expressions:
         if name == "activemask":
             return self._w.assign(f"by_warp(c.ids, 'ballot', True, {place.mask})")
         if name in BY_BLOCK:
-            if len(self._w.strands.ids) > 1:
+            if len(self._w.thread_groups.ids) > 1:
                 raise self._w.unsupported(f"{name} in a kernel with warp roles", e)
             value = self._w.assign(self(e.args[0], place))
             self._w.line(f"yield c.sync(0, 0, {place.mask})")

@@ -1,8 +1,8 @@
 """What one CTA of a compiled launch takes from its SM.
 
-In: a :class:`~tltrace_nb.simulator.program.Program` and the GPU. Out: a ``machine.Footprint``, estimated: the registers
-are the compiler's choice, and buffers of shared memory that are never in use together share a place, as TileLang's
-allocator has it.
+In: a :class:`~tltrace_nb.simulator.program.Program` and the GPU. Out: a ``base.gpus.Footprint``, estimated: the
+registers are the compiler's choice, and buffers of shared memory that are never in use together share a place, as
+TileLang's allocator has it.
 """
 
 from __future__ import annotations

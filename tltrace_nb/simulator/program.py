@@ -1,11 +1,11 @@
-"""One launch, compiled: a Python generator function that every strand of every CTA runs.
+"""One launch, compiled: a Python generator function that every thread group of every CTA runs.
 
 In: the launch of a scheduled, recording PrimFunc, and the GPU. Out: :class:`Program`: the function, the buffers that it
-asks its strand for, and which threads form a strand. Compiling is also the check of what is supported: it goes over the
-whole body, so :class:`~tltrace_nb.simulator.errors.UnsupportedError` comes before the first CTA runs.
+asks its thread group for, and which threads form a thread group. Compiling is also the check of what is supported: it
+goes over the whole body, so :class:`~tltrace_nb.simulator.errors.UnsupportedError` comes before the first CTA runs.
 
-A strand is a set of threads that go the same way wherever they wait: the warp groups of a specialised kernel, and all
-threads of a plain one. It is found from the conditions on thread indices around everything that waits.
+A thread group is a set of threads that go the same way wherever they wait: the warp groups of a specialised kernel, and
+all threads of a plain one. It is found from the conditions on thread indices around everything that waits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tltrace_nb.simulator.packed import PACKED
 from tltrace_nb.simulator.register_reuse import InHand
 from tltrace_nb.simulator.source_lines import Lines
 from tltrace_nb.simulator.statements import Statements, ends_with_return
-from tltrace_nb.simulator.thread_groups import Strands, accesses
+from tltrace_nb.simulator.thread_groups import ThreadGroups, accesses
 from tltrace_nb.simulator.tileops import TileOperators, loaded_fragments
 from tltrace_nb.simulator.traffic import Touched
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, Varying
@@ -67,7 +67,7 @@ _NAMES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class BufferUse:
-    """A buffer that the program asks its strand for: view number ``number`` of the storage of ``data``."""
+    """A buffer that the program asks its thread group for: view number ``number`` of the storage of ``data``."""
 
     number: int
     buffer: Any
@@ -76,15 +76,15 @@ class BufferUse:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A place in the kernel where some of its strands arrive at barriers of one buffer."""
+    """A place in the kernel where some of its thread groups arrive at barriers of one buffer."""
 
     line: str
-    strands: tuple[int, ...]
+    thread_groups: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled launch. ``strands`` are the linear ids of each strand's threads, ascending.
+    """A compiled launch. ``thread_groups`` are the linear ids of each thread group's threads, ascending.
 
     ``launch_line`` is the author's ``file:line`` of ``T.Kernel``, ``lines`` those (or "near" them) of every line of
     ``source``; ``arrivals`` are those at the barriers of each buffer, by its number.
@@ -96,7 +96,7 @@ class Program:
     lines: tuple[str, ...]
     arrivals: dict[int, tuple[Arrival, ...]]
     shape: LaunchShape
-    strands: tuple[tuple[int, ...], ...]
+    thread_groups: tuple[tuple[int, ...], ...]
     buffers: tuple[BufferUse, ...]
     barriers: tuple[BufferUse, ...]
     scalars: tuple[Any, ...]
@@ -180,8 +180,8 @@ class ProgramWriter:
         self._scalars: list[Any] = []
         self._loaded = loaded_fragments(shape.body)
         self._parameters = {buffer.data: buffer for buffer in parameters}
-        self.strands = Strands(shape, self._evaluate)
-        self.varying = Varying(shape, self.strands.is_split)
+        self.thread_groups = ThreadGroups(shape, self._evaluate)
+        self.varying = Varying(shape, self.thread_groups.is_split)
 
     def program(self) -> Program:
         """Write the whole launch."""
@@ -193,7 +193,7 @@ class ProgramWriter:
             if isinstance(var, tirx.Var):
                 self._variables[var] = f"t{axis}" if extent > 1 else "0"
         returns = any(op_name(s).endswith("thread_return") for s, _ in walk(shape.body))
-        place = Place(masks=("alive",) if returns else (), strands=tuple(range(len(self.strands.ids))))
+        place = Place(masks=("alive",) if returns else (), thread_groups=tuple(range(len(self.thread_groups.ids))))
         self.statements(shape.body, place)
         head = ["def run(c):", *(f"    t{axis} = c.threads_{axis}" for axis in "xyz"), "    alive = True"]
         uses = list(self._buffers.values())
@@ -214,9 +214,9 @@ class ProgramWriter:
         barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
         run: Callable[[Any], GeneratorType[Any, None, None]] = namespace["run"]
         scalars = tuple(self._scalars)
-        private = self.strands.private()
+        private = self.thread_groups.private()
         return Program(
-            run, source, self._here, lines, arrivals, shape, self.strands.ids, memory, barriers, scalars, private,
+            run, source, self._here, lines, arrivals, shape, self.thread_groups.ids, memory, barriers, scalars, private,
             self.spreads,
         )  # fmt: skip
 
@@ -328,9 +328,9 @@ class ProgramWriter:
         """A barrier buffer's name."""
         return self.buffer(buffer, node)
 
-    def arrives(self, buffer: Any, strands: tuple[int, ...]) -> None:
-        """Note that the strands arrive here at a barrier of this buffer."""
-        self._arrivals.setdefault(self._buffers[buffer].number, []).append(Arrival(self._here, strands))
+    def arrives(self, buffer: Any, thread_groups: tuple[int, ...]) -> None:
+        """Note that the thread groups arrive here at a barrier of this buffer."""
+        self._arrivals.setdefault(self._buffers[buffer].number, []).append(Arrival(self._here, thread_groups))
 
     def swizzle(self, attribute: Stmt) -> tuple[Rasterisation, bool]:
         """The pattern of a ``T.use_swizzle``, and whether it holds for a branch or a loop alone."""
@@ -387,7 +387,7 @@ class ProgramWriter:
             self.tally.add(Unit.SHARED, self.item_bytes(buffer) if words is None else words)
 
     def loaded(self, buffer: Any) -> int | None:
-        """The number under which strands keep when a fragment's load is done; ``None`` if nothing loads it."""
+        """The number under which thread groups keep when a fragment's load is done; ``None`` if nothing loads it."""
         return self._loaded.get(buffer.data)
 
     def await_loads(self, buffers: Iterable[Any]) -> None:

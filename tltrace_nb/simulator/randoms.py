@@ -38,7 +38,7 @@ def _upper(x: Array) -> Array:
 
 
 class Random:
-    """The generators of a strand's threads."""
+    """The generators of a thread group's threads."""
 
     def __init__(self, lanes: int):
         self._key = np.zeros((2, lanes), np.uint32)

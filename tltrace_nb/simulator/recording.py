@@ -1,6 +1,6 @@
 """What the device helper does on a card, done here: records of the virtual GPU, in the very layout of ``data.slots``.
 
-In: the calls ``__tlt_enter``, ``__tlt_record*`` and ``__tlt_leave`` of every strand. Out: filled slots.
+In: the calls ``__tlt_enter``, ``__tlt_record*`` and ``__tlt_leave`` of every thread group. Out: filled slots.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tltrace_nb.simulator.memory import Mask, converted
 
 
 class Clocked(Protocol):
-    """A strand, as far as recording goes."""
+    """A thread group, as far as recording goes."""
 
     t: float
     n: int
@@ -38,7 +38,7 @@ class Clocked(Protocol):
 
 @dataclass(slots=True)
 class Pen:
-    """One writer in one CTA. ``position`` is that of its thread in the strand."""
+    """One writer in one CTA. ``position`` is that of its thread in the thread group."""
 
     row: int
     writer: int
@@ -68,7 +68,7 @@ class Recorder:
         return row if row < len(self.chosen) and self.chosen[row] == cta else -1
 
     def enter(self, c: Clocked, row: Any, writer: Any, capacity: int, ring: bool) -> None:
-        """Start the records of the strand's writers."""
+        """Start the records of the thread group's writers."""
         if row < 0:
             return
         positions = np.flatnonzero(np.asarray(writer) >= 0) if np.ndim(writer) else range(c.n if writer >= 0 else 0)

@@ -1,4 +1,4 @@
-"""TIR statements as the body of a Python generator: one strand's way through the kernel.
+"""TIR statements as the body of a Python generator: one thread group's way through the kernel.
 
 In: a statement and its :class:`~tltrace_nb.simulator.expressions.Place`. Out: lines of Python. What takes time or waits
 is a ``yield``; conditions on which lanes differ become masks.
@@ -33,7 +33,7 @@ class Statements:
         self._loops = 0
 
     def __call__(self, statement: Stmt, place: Place) -> Place:
-        """Write a statement; gives the place for what follows, from which strands may be gone."""
+        """Write a statement; gives the place for what follows, from which thread groups may be gone."""
         with self._w.origin(statement):
             return self._write(statement, place)
 
@@ -120,10 +120,10 @@ class Statements:
     # ---- kinds
 
     def _meet(self, s: Any, place: Place) -> None:
-        """Let strands that go the same way meet before shared memory, where TileLang will synchronise them."""
-        together = len(place.strands) > 1 and not place.grid and place.masks in ((), ("alive",))
+        """Let thread groups that go the same way meet before shared memory, where TileLang will synchronise them."""
+        together = len(place.thread_groups) > 1 and not place.grid and place.masks in ((), ("alive",))
         if together and any(str(b.scope()).startswith("shared") for b in buffers_of(s)):
-            self._w.line(f"yield Meet({self._w.number()}, {place.strands!r})")
+            self._w.line(f"yield Meet({self._w.number()}, {place.thread_groups!r})")
 
     def _store(self, s: Any, place: Place) -> None:
         """A store. What it costs is counted whether or not its contents matter."""
@@ -181,15 +181,15 @@ class Statements:
 
     def _branch(self, s: Any, place: Place) -> Place:
         w = self._w
-        split = None if place.grid else w.strands.split(s.condition)
-        if split is not None and w.strands.is_split(s):
+        split = None if place.grid else w.thread_groups.split(s.condition)
+        if split is not None and w.thread_groups.is_split(s):
             return self._roles(s, place, split)
         asked = w.assign(w.expressions(s.condition, place))
         self.spend(place)
         if not w.varying(s.condition):
             self._either(asked, s, place)
             return place
-        if w.strands.waits(s):
+        if w.thread_groups.waits(s):
             self._either(f"agreed({asked})", s, place)
             return place
         for then, test in ((True, "both"), (False, "without")):
@@ -206,19 +206,19 @@ class Statements:
             self._case("else", s, False, place)
 
     def _roles(self, s: Any, place: Place, truth: tuple[bool, ...]) -> Place:
-        """A branch that sends whole strands one way or the other."""
+        """A branch that sends whole thread groups one way or the other."""
         w = self._w
-        left = place.strands
+        left = place.thread_groups
         word = "if"
         for case, wanted in ((s.then_case, True), (s.else_case, False)):
-            going = tuple(i for i in place.strands if truth[i] is wanted)
+            going = tuple(i for i in place.thread_groups if truth[i] is wanted)
             if case is None or not going:
                 continue
-            self._case(f"{word} c.index in {going!r}", s, wanted, replace(place, strands=going))
+            self._case(f"{word} c.index in {going!r}", s, wanted, replace(place, thread_groups=going))
             if w.returns(case):
                 left = tuple(i for i in left if i not in going)
             word = "elif"
-        return replace(place, strands=left or place.strands)
+        return replace(place, thread_groups=left or place.thread_groups)
 
     def _case(self, header: str, branch: Any, then: bool, place: Place) -> None:
         with self._w.block(header), self._w.in_hand.case(branch.condition, then):
@@ -281,7 +281,7 @@ class Statements:
             and (loop.kind == tirx.ForKind.VECTORIZED or int(loop.extent) <= _SHORT)
             and not any(isinstance(s, (tirx.For, tirx.While, tirx.Evaluate)) for s in inside)
             and not any(buffer_loads(index) for load in loads for index in load.indices)
-            and not self._w.strands.waits(loop.body)
+            and not self._w.thread_groups.waits(loop.body)
             and not self._w.varying.breaks(loop.body)
         )
 

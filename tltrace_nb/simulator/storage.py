@@ -22,7 +22,7 @@ from tltrace_nb.simulator.engine import Engine
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.memory import Array, View, dtype_of
 from tltrace_nb.simulator.program import BufferUse, Program
-from tltrace_nb.simulator.thread_group import Cta, Strand
+from tltrace_nb.simulator.thread_group import Cta, ThreadGroup
 from tltrace_nb.simulator.unwritten import Watch
 
 Lanes = tuple[Array, Array, Array, Array]
@@ -86,8 +86,8 @@ class Layout:
                 self._sizes[use.buffer.data] = max(size, self._sizes.get(use.buffer.data, 0))
         x, y, _ = program.shape.block
         self._lanes: list[Lanes] = []
-        for strand in program.strands:
-            ids = np.array(strand, dtype=np.int32)
+        for thread_group in program.thread_groups:
+            ids = np.array(thread_group, dtype=np.int32)
             self._lanes.append((ids, ids % x, ids // x % y, ids // (x * y)))
         self._uses = {u.number: u for u in (*program.buffers, *program.barriers)}
         self.values = tuple(scalars[v] if v in scalars else _missing(name, v) for v in program.scalars)
@@ -108,13 +108,13 @@ class Layout:
         store: dict[Any, tuple[Array, Array | None]] = {}
         barriers: dict[Any, list[Mbarrier]] = {}
 
-        def view(strand: Strand, index: int) -> View:
+        def view(thread_group: ThreadGroup, index: int) -> View:
             if index in self._global:
                 return self._global[index]
             use = self._uses[index]
             data = use.buffer.data
             own = data in self.program.private and use.scope == "local.fragment"
-            key = (data, strand.index if own else -1)
+            key = (data, thread_group.index if own else -1)
             if key not in store:
                 tracked = data in self._tracked and self._watch is None
                 dtype = self._dtype(use)
@@ -135,8 +135,8 @@ class Layout:
             return barriers[data]
 
         for i, lanes in enumerate(self._lanes):
-            cta.strands.append(Strand(engine, cta, i, lanes, self.values, view, barrier))
-        cta.left = len(cta.strands)
+            cta.thread_groups.append(ThreadGroup(engine, cta, i, lanes, self.values, view, barrier))
+        cta.left = len(cta.thread_groups)
         return cta
 
     def _blocks(self, pattern: Rasterisation | None) -> Array:

@@ -1,4 +1,4 @@
-"""A strand and its CTA: what the generated code calls ``c``.
+"""A thread group and its CTA: what the generated code calls ``c``.
 
 In: the engine and the launch. Out: who the threads are, the buffers that they see, and the requests that they make.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Clockwork(Protocol):
-    """What a strand asks of the engine that runs it; ``engine.Engine`` is one."""
+    """What a thread group asks of the engine that runs it; ``engine.Engine`` is one."""
 
     gpu: Gpu
     recorder: Recorder
@@ -40,9 +40,9 @@ class Clockwork(Protocol):
     step_limit: int
     printed: list[str]
 
-    def at(self, time: float, strand: Strand, call: Callable[..., None], *args: Any) -> None: ...
-    def is_live(self, strand: Strand) -> bool: ...
-    def arrive_without_waiting(self, time: float, strand: Strand, request: Sync) -> None: ...
+    def at(self, time: float, thread_group: ThreadGroup, call: Callable[..., None], *args: Any) -> None: ...
+    def is_live(self, thread_group: ThreadGroup) -> bool: ...
+    def arrive_without_waiting(self, time: float, thread_group: ThreadGroup, request: Sync) -> None: ...
 
 
 class Cta:
@@ -63,7 +63,7 @@ class Cta:
         self.blocks = blocks
         self.cluster = cluster
         self.rank = rank
-        self.strands: list[Strand] = []
+        self.thread_groups: list[ThreadGroup] = []
         self.left = 0
         self.sm: Sm
         self.loads: dict[int, float] = {}
@@ -72,7 +72,7 @@ class Cta:
 
 
 class Begun:
-    """When asynchronous work ends that a strand has begun, in the order in which it did."""
+    """When asynchronous work ends that a thread group has begun, in the order in which it did."""
 
     __slots__ = ("_ends", "latest")
 
@@ -93,7 +93,7 @@ class Begun:
         return time
 
 
-class Strand:
+class ThreadGroup:
     """The threads of a CTA that go the same way, and their clock ``t`` in cycles."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Strand:
         index: int,
         lanes: tuple[Array, Array, Array, Array],
         scalars: tuple[Any, ...],
-        view: Callable[[Strand, int], View],
+        view: Callable[[ThreadGroup, int], View],
         barriers: Callable[[int], list[Mbarrier]],
     ):
         self.engine = engine
@@ -176,9 +176,9 @@ class Strand:
         """Take the block indices of a pattern, or the hardware's again."""
         self.block_x, self.block_y, self.block_z = self.cta.block if pattern is None else self.cta.blocks(pattern)
 
-    def first(self, strands: tuple[int, ...]) -> int:
-        """The first of these strands that is still there."""
-        return min(s.index for s in self.cta.strands if s.index in strands and self.engine.is_live(s))
+    def first(self, thread_groups: tuple[int, ...]) -> int:
+        """The first of these thread groups that is still there."""
+        return min(s.index for s in self.cta.thread_groups if s.index in thread_groups and self.engine.is_live(s))
 
     def clock(self) -> int:
         """``clock64`` of this SM."""

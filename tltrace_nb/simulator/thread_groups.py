@@ -1,9 +1,9 @@
-"""Which threads go the same way: the strands of a launch.
+"""Which threads go the same way: the thread groups of a launch.
 
-In: the body of a launch. Out: :class:`Strands`: the threads of each, which branches send whole strands one way or the
-other, and which fragments each strand has for itself. Threads form one strand if no condition on thread indices alone
-tells them apart around something that threads do together (tile operators, waits, parallel loops), and none tells
-whole warps apart around a loop.
+In: the body of a launch. Out: :class:`ThreadGroups`: the threads of each, which branches send whole thread groups one
+way or the other, and which fragments each thread group has for itself. Threads form one thread group if no condition on
+thread indices alone tells them apart around something that threads do together (tile operators, waits, parallel loops),
+and none tells whole warps apart around a loop.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Evaluate = Callable[[Expr, dict[Any, str], dict[str, Any]], Any]
 """Evaluates an expression, given names for its variables and the values of the names; ``None`` if it cannot."""
 
 
-class Strands:
-    """The strands of a launch; ``ids`` are the linear ids of each one's threads, ascending."""
+class ThreadGroups:
+    """The thread groups of a launch; ``ids`` are the linear ids of each one's threads, ascending."""
 
     def __init__(self, shape: LaunchShape, evaluate: Evaluate):
         self._shape, self._evaluate = shape, evaluate
@@ -49,20 +49,20 @@ class Strands:
         return False
 
     def split(self, condition: Expr) -> tuple[bool, ...] | None:
-        """For a condition on thread indices alone: its truth in every strand."""
+        """For a condition on thread indices alone: its truth in every thread group."""
         truth = self._truth(condition)
         if truth is None:
             return None
         found = []
-        for strand in self.ids:
-            answers = {bool(truth[t]) for t in strand}
+        for thread_group in self.ids:
+            answers = {bool(truth[t]) for t in thread_group}
             if len(answers) != 1:
                 return None
             found.append(answers.pop())
         return tuple(found)
 
     def is_split(self, s: Any) -> bool:
-        """Whether a branch sends whole strands one way or the other, where threads do things together."""
+        """Whether a branch sends whole thread groups one way or the other, where threads do things together."""
         apart = any(self.waits(case) for case in children(s)) or self._parts_warps(s)
         return apart and self.split(s.condition) is not None
 
@@ -117,7 +117,7 @@ class Strands:
         return None if answer is None else np.broadcast_to(answer, ids.shape)
 
     def private(self) -> frozenset[Any]:
-        """Data of fragments of which every strand has its own: those that strands use apart from each other."""
+        """Data of fragments of which every thread group has its own: thread groups use them apart from each other."""
         used: dict[Any, set[tuple[int, ...]]] = {}
         everyone = tuple(range(len(self.ids)))
 

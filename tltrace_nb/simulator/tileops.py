@@ -118,16 +118,16 @@ class TileOperators:
             self._written.clear()
 
     def together(self, place: Place, write: Callable[[], None]) -> None:
-        """What all strands that come here do once, together."""
+        """What all thread groups that come here do once, together."""
         w = self._w
         if place.mask != "True":
             w.line(f"whole({place.mask})")
-        if len(place.strands) == 1:
+        if len(place.thread_groups) == 1:
             write()
             return
-        meet = f"yield Meet({w.number()}, {place.strands!r})"
+        meet = f"yield Meet({w.number()}, {place.thread_groups!r})"
         w.line(meet)
-        with w.block(f"if c.index == c.first({place.strands!r})"):
+        with w.block(f"if c.index == c.first({place.thread_groups!r})"):
             write()
         w.line(meet)
 
@@ -162,11 +162,11 @@ class TileOperators:
             arrives = int(notes.get("emit_arrive", 0))
             size = f"{self.count(extents, place)} * {w.item_bytes(target)}"
             cost = self._moved(source, target, extents, place, "tma")
-            elected = f" and c.index == c.first({place.strands!r})" if len(place.strands) > 1 else ""
+            elected = f" and c.index == c.first({place.thread_groups!r})" if len(place.thread_groups) > 1 else ""
             with w.block(f"if {place.mask} is not False{elected}"):
                 w.line(f"yield c.tma({cost}, {barrier}, {size}, {arrives}, {args})")
             if arrives:
-                w.arrives(notes["barrier"].buffer, place.strands)
+                w.arrives(notes["barrier"].buffer, place.thread_groups)
             w.tally.take()
             return
         is_async = inward and (name == "async_copy" or int(notes.get("no_implicit_async_commit_wait", 0)))
@@ -202,7 +202,7 @@ class TileOperators:
         w = self._w
         value, condition, result = call.args[1:4]
         combiners = {"Add": "np.add", "Max": "np.fmax", "Min": "np.fmin"}
-        if len(place.strands) > 1 or w.combiner not in combiners or int(call.args[0]) != 1:
+        if len(place.thread_groups) > 1 or w.combiner not in combiners or int(call.args[0]) != 1:
             raise w.unsupported("this reduction over threads", call)
         along = tuple("zyx".index(axis) for axis in w.thread_axes(call.args[4:]))
         given = f"{w.expressions(value, place)}, {w.expressions(condition, place)}"
@@ -269,7 +269,7 @@ class TileOperators:
         w.tally.take()
 
     def _simple(self, name: str, call: Any, place: Place) -> None:
-        """Operators on one or two tiles that are done when the strand goes on."""
+        """Operators on one or two tiles that are done when the thread group goes on."""
         w = self._w
         if name in ("reducer_init", "fill"):
             target, text, extents = self.box(call.args[0], place)

@@ -1,8 +1,8 @@
 """Which values differ from thread to thread: what becomes an array of lanes, and which conditions become masks.
 
 In: the body of a launch. Out: :class:`Varying`, the variables and registers that may hold different values in the
-threads of one strand. Anything else is one number. ``splits`` tells of a branch that
-sends whole strands one way or the other.
+threads of one thread group. Anything else is one number. ``splits`` tells of a branch that
+sends whole thread groups one way or the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arithmetic of the generated code: masks, intrinsics, conversions, shuffles, on numbers and on arrays of lanes alike.
 
-In: values of one strand: a Python or NumPy number where all lanes agree, else an array. Out: the same. These are the
-names that generated code may use, besides those of its strand.
+In: values of one thread group: a Python or NumPy number where all lanes agree, else an array. Out: the same. These are
+the names that generated code may use, besides those of its thread group.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def without(mask: Mask, gone: Mask) -> Mask:
 
 
 def agreed(condition: Any) -> bool:
-    """A condition on which all threads of a strand must agree."""
+    """A condition on which all threads of a thread group must agree."""
     if np.ndim(condition) == 0:
         return bool(condition)
     first = bool(condition.flat[0])
@@ -57,9 +57,9 @@ def uniform(value: Any) -> Any:
 
 
 def whole(mask: Mask) -> None:
-    """Tile operators need all threads of the strand."""
+    """Tile operators need all threads of the thread group."""
     if mask is not True:
-        raise SimulationError("a tile operator is reached by some threads of its strand only")
+        raise SimulationError("a tile operator is reached by some threads of its thread group only")
 
 
 def choose(condition: Any, a: Any, b: Any) -> Any:

@@ -1,6 +1,6 @@
 """What threads tell each other: shuffles, votes, reductions of a warp or a block; generated code may use these names.
 
-In: the values of a strand's threads, and which of them take part. Out: the values that the threads get.
+In: the values of a thread group's threads, and which of them take part. Out: the values that the threads get.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _WARP = 32
 
 
 def shuffled(threads: Array, kind: str, value: Any, amount: Any, width: int) -> Any:
-    """Warp shuffles; ``threads`` are the linear ids of the strand's threads, ascending."""
+    """Warp shuffles; ``threads`` are the linear ids of the thread group's threads, ascending."""
     value = np.broadcast_to(value, threads.shape)
     lane = threads % _WARP
     base = lane // width * width

@@ -19,7 +19,7 @@ from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.register_reuse import InHand
-from tltrace_nb.simulator.thread_groups import Strands
+from tltrace_nb.simulator.thread_groups import ThreadGroups
 from tltrace_nb.simulator.traffic import Touched
 from tltrace_nb.simulator.uniformity import Varying
 
@@ -28,14 +28,14 @@ from tltrace_nb.simulator.uniformity import Varying
 class Place:
     """Where code stands.
 
-    ``masks``: names of the masks around it, the innermost last; ``strands``: those that come here; ``grid``: the loop
-    variables of the parallel nest by axis, empty outside; ``nest``: its number; ``loop``: depth in ``masks`` of the
-    innermost loop's own mask, -1 if lanes leave it together.
+    ``masks``: names of the masks around it, the innermost last; ``thread_groups``: those that come here; ``grid``: the
+    loop variables of the parallel nest by axis, empty outside; ``nest``: its number; ``loop``: depth in ``masks`` of
+    the innermost loop's own mask, -1 if lanes leave it together.
     """
 
     masks: tuple[str, ...] = ()
     grid: tuple[Any, ...] = ()
-    strands: tuple[int, ...] = (0,)
+    thread_groups: tuple[int, ...] = (0,)
     loop: int = -1
     nest: str = ""
 
@@ -112,7 +112,7 @@ class Writer(Protocol):
     combiner: str
     data: set[Any]
     thread_loops: dict[Any, str]
-    strands: Strands
+    thread_groups: ThreadGroups
 
     @property
     def expressions(self) -> ExpressionWriter: ...
@@ -165,8 +165,8 @@ class Writer(Protocol):
     def barriers(self, buffer: Any, node: Any) -> str:
         """A barrier buffer's name."""
 
-    def arrives(self, buffer: Any, strands: tuple[int, ...]) -> None:
-        """Note that the strands arrive here at a barrier of this buffer."""
+    def arrives(self, buffer: Any, thread_groups: tuple[int, ...]) -> None:
+        """Note that the thread groups arrive here at a barrier of this buffer."""
 
     def swizzle(self, attribute: Stmt) -> tuple[Rasterisation, bool]:
         """The pattern of a ``T.use_swizzle``, and whether it holds for a branch or a loop alone."""
@@ -190,7 +190,7 @@ class Writer(Protocol):
         """Count one element's load or store; with ``indices``, of an element that the thread may have in hand."""
 
     def loaded(self, buffer: Any) -> int | None:
-        """The number under which strands keep when a fragment's load is done; ``None`` if nothing loads it."""
+        """The number under which thread groups keep when a fragment's load is done; ``None`` if nothing loads it."""
 
     def await_loads(self, buffers: Iterable[Any]) -> None:
         """Wait for the loads of fragments that come to be used."""

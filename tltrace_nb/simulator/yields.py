@@ -1,4 +1,5 @@
-"""What a strand asks of the engine when it stops: to wait, to meet others, to start something that goes on without it.
+"""What a thread group asks of the engine when it stops: to wait, to meet others, to start something that goes on
+without it.
 
 In: values that the generated code yields. Out: nothing; the engine reads them. A plain
 :class:`~tltrace_nb.simulator.costing.Cost` asks for time on the SM's units.
@@ -33,10 +34,10 @@ class Until:
 
 @dataclass(frozen=True, slots=True)
 class Meet:
-    """Until all of these strands of the CTA that are still there have come to the same place."""
+    """Until all of these thread groups of the CTA that are still there have come to the same place."""
 
     place: int
-    strands: tuple[int, ...]
+    thread_groups: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
