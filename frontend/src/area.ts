@@ -1,9 +1,8 @@
 // Which events a brushed area touches.
 
-import type { Span } from "./axis";
-import { eventsBetween } from "./events";
-import type { Scene } from "./scene";
-import { GAP, ROW, type Strip } from "./tree";
+import type { Axis, Span } from "./axis";
+import { type Events, eventsBetween } from "./events";
+import { GAP, ROW, type Rows, type Strip } from "./tree";
 
 /** An area that was brushed: times of the axis, and pixels from the top of the lanes (null for all lanes). */
 export interface Area {
@@ -11,8 +10,15 @@ export interface Area {
   readonly lanes: readonly [number, number] | null;
 }
 
+/** What lies under an area: the events, where their times are, and which rows are shown. */
+interface Shown {
+  readonly events: Events;
+  readonly axis: Axis;
+  readonly rows: Rows;
+}
+
 /** Positions, ascending, of the events that the area touches, as far as they are not filtered out. */
-export function inside({ events, axis, rows }: Scene, { span, lanes }: Area): Uint32Array {
+export function inside({ events, axis, rows }: Shown, { span, lanes }: Area): Uint32Array {
   const found: number[] = [];
   const take = (row: number) => {
     const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);

@@ -1,27 +1,28 @@
 // The run before: its events, to be drawn thin under the lanes of the present one and to move on from.
 
-import type { Axis, Unit } from "./axis";
+import { Axis, type Unit } from "./axis";
 import type { Events, Lane } from "./events";
+import { type Looks, Marks } from "./marks";
 import type { Notes } from "./raster";
-import { Scene } from "./scene";
-import type { Saved, State } from "./state";
 import type { Theme } from "./theme";
 import type { Header } from "./wire";
 
 const NO_NOTES: Notes = { least: Number.POSITIVE_INFINITY, bar() {}, point() {} };
+const PLAIN: Looks & { unit: Unit } = { unit: "cycles", colorBy: "name", query: "", filter: false, hiddenNames: [] };
 
 export class Ghost {
-  /** A scene that nobody listens to, for the colours and the levels of detail. */
-  private readonly scene: Scene;
+  private readonly marks: Marks;
   private readonly byKey: ReadonlyMap<string, Lane>;
+  private looks: (Looks & { unit: Unit }) | null = null;
 
   constructor(
     readonly events: Events,
     private readonly header: Header,
-    saved: Saved,
+    looks: Partial<Looks & { unit: Unit }>,
   ) {
-    this.scene = new Scene(events, header, saved);
+    this.marks = new Marks(events, header);
     this.byKey = new Map(events.lanes.map((lane) => [keyOf(lane), lane]));
+    this.follow({ ...PLAIN, ...looks });
   }
 
   /** Whether its events have times in `unit`. */
@@ -34,14 +35,18 @@ export class Ghost {
     return this.byKey.get(keyOf(lane));
   }
 
-  /** Colour and hide as `state` says. */
-  follow(state: State): void {
-    const { colorBy, query, filter, hiddenNames } = state;
-    this.scene.set({ colorBy, query, filter, hiddenNames });
+  /** Colour and hide as `looks` say. */
+  follow({ unit, colorBy, query, filter, hiddenNames }: Looks & { unit: Unit }): void {
+    const before = this.looks;
+    this.looks = { unit, colorBy, query, filter, hiddenNames };
+    const axis = new Axis(this.events, this.has(unit) ? unit : "cycles");
+    if (unit !== before?.unit || colorBy !== before.colorBy) this.marks.colorBy(colorBy, axis);
+    if (query !== before?.query || filter !== before.filter || hiddenNames !== before.hiddenNames)
+      this.marks.search(this.looks, axis);
   }
 
   ink(theme: Theme): void {
-    this.scene.paint.ink(theme);
+    this.marks.paint.ink(theme);
   }
 
   /** Paint what stood where `lane` stands into a line of pixels; `from` is the time at its first, on `axis`. */
@@ -50,7 +55,7 @@ export class Ghost {
     if (!mine) return;
     const { offset, rate } = axis.lineOf(this.events, mine);
     const view = { cycle: (from - offset) / rate, scale: pixelsPerUnit * rate, width: line.length };
-    const { raster, paint } = this.scene;
+    const { raster, paint } = this.marks;
     for (let row = mine.row; row < mine.row + mine.rows; row++) raster.paint(line, row, view, paint.inks, NO_NOTES);
   }
 }

@@ -5,10 +5,10 @@ import { Axis, type Span, type Unit } from "./axis";
 import { type Events, HIDDEN, type Lane } from "./events";
 import type { Ghost } from "./ghost";
 import { neighbour } from "./hit";
-import { Levels } from "./levels";
-import { FILTERED, MATCHED, Paint, SELECTED } from "./paint";
-import { parseQuery } from "./query";
-import { Raster } from "./raster";
+import type { Levels } from "./levels";
+import { Marks } from "./marks";
+import type { Paint } from "./paint";
+import type { Raster } from "./raster";
 import { ARROWS, restore, type Saved, type State } from "./state";
 import { foldedAtFirst, HEAD, type Node, PLAIN, Rows, siblings, tree, UNDER } from "./tree";
 import { arrowsFrom, arrowsTo, firstInView, onNextLane } from "./walk";
@@ -18,6 +18,7 @@ import type { Header } from "./wire";
 export type Change = "codes" | "frame" | "hover" | "focus" | "selection" | "moved" | "state" | "message";
 
 export class Scene {
+  readonly marks: Marks;
   readonly paint: Paint;
   readonly levels: Levels;
   readonly raster: Raster;
@@ -34,9 +35,6 @@ export class Scene {
   area: Area | null = null;
   /** A length that is measured, without selecting. */
   measured: Span | null = null;
-  /** Positions of the selected events; null when nothing is selected. */
-  selected: Uint32Array | null = null;
-  matches: Uint32Array | null = null;
   /** What a query, or a selection, could not do. */
   message = "";
   /** Whether the query makes no sense; the message says why. */
@@ -49,9 +47,8 @@ export class Scene {
     saved: Saved,
     readonly ghost: Ghost | null = null,
   ) {
-    this.paint = new Paint(events, header.palette, header.name_color);
-    this.levels = new Levels(events);
-    this.raster = new Raster(events, this.levels);
+    this.marks = new Marks(events, header);
+    ({ paint: this.paint, levels: this.levels, raster: this.raster } = this.marks);
     this.roots = tree(events.lanes);
     this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
     const severalCtas = events.lanes.some(
@@ -73,8 +70,18 @@ export class Scene {
     this.axis = this.newAxis();
     this.span = this.spanOf(this.state);
     this.rows = this.newRows();
-    this.paint.colorBy(this.state.colorBy, this.axis);
+    this.marks.colorBy(this.state.colorBy, this.axis);
     this.search();
+  }
+
+  /** Positions of the selected events; null when nothing is selected. */
+  get selected(): Uint32Array | null {
+    return this.marks.selected;
+  }
+
+  /** Positions of the events that the query finds; null where there is no query. */
+  get matches(): Uint32Array | null {
+    return this.marks.matches;
   }
 
   /** The run before, where it is to be seen: in this unit, and wanted. */
@@ -274,11 +281,8 @@ export class Scene {
   }
 
   select(positions: Uint32Array | null): void {
-    this.selected = positions;
-    const { marks } = this.paint;
-    for (let i = 0; i < marks.length; i++) marks[i] &= ~SELECTED;
-    if (positions) for (const i of positions) marks[i] |= SELECTED;
-    this.recode();
+    this.marks.select(positions);
+    this.tell("codes");
     this.tell("selection", "frame");
   }
 
@@ -307,8 +311,8 @@ export class Scene {
       this.rows = this.newRows();
     }
     if (this.state.colorBy !== before.colorBy || this.state.unit !== before.unit) {
-      this.paint.colorBy(this.state.colorBy, this.axis);
-      this.recode();
+      this.marks.colorBy(this.state.colorBy, this.axis);
+      this.tell("codes");
     }
     this.ghost?.follow(this.state);
     const { query, filter, hiddenNames } = this.state;
@@ -330,37 +334,14 @@ export class Scene {
   }
 
   private search(): void {
-    const { events, paint } = this;
-    const hidden = new Set(this.state.hiddenNames.map((name) => events.names.indexOf(name)));
-    let test = null;
-    this.message = "";
-    this.wrong = false;
-    try {
-      test = parseQuery(this.state.query, events);
-    } catch (error) {
-      this.message = (error as Error).message;
-      this.wrong = true;
-    }
-    const found: number[] = [];
-    for (let i = 0; i < events.count; i++) {
-      const fits = test?.(i) ?? false;
-      const out = hidden.has(events.nameCode(i)) || (this.state.filter && test !== null && !fits);
-      paint.marks[i] = (paint.marks[i] & SELECTED) | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
-      if (fits && !out) found.push(i);
-    }
-    this.matches = test ? byStart(found, (i) => this.axis.startOf(i)) : null;
-    this.recode();
-    this.tell("message");
+    const { events } = this;
+    const wrong = this.marks.search(this.state, this.axis);
+    this.message = wrong ?? "";
+    this.wrong = wrong !== null;
+    this.tell("codes", "message");
     const gone = (i: number) => i >= 0 && events.code[i] === HIDDEN;
     if (gone(this.hovered)) this.hover(-1);
     if (gone(this.focused)) this.focus(-1);
-  }
-
-  private recode(): void {
-    const searching = this.matches !== null && !this.state.filter;
-    this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
-    this.levels.clear();
-    this.tell("codes");
   }
 
   /** Take over what was saved. */
@@ -374,12 +355,6 @@ export class Scene {
     this.scrollTo(next.scroll);
     this.tell("frame");
   }
-}
-
-function byStart(positions: readonly number[], start: (i: number) => number): Uint32Array {
-  const times = Float64Array.from(positions, start);
-  const order = Uint32Array.from(positions, (_, n) => n).sort((a, b) => times[a] - times[b] || a - b);
-  return order.map((n) => positions[n]);
 }
 
 function withRoom({ from, to }: Span): Span {

@@ -179,7 +179,7 @@ export class View {
 
   private asGhost(): Ghost | null {
     const { events, header, state, ghost } = this.scene;
-    return events.count ? new Ghost(events, header, save(state)) : ghost;
+    return events.count ? new Ghost(events, header, state) : ghost;
   }
 
   /** The height of the stage, or `wanted` where that is more. */

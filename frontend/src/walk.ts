@@ -1,12 +1,25 @@
 // From one event to the next, for the keys: across lanes, along arrows, into the view.
 
+import type { Axis, Span } from "./axis";
 import { type Events, HIDDEN, type Lane, lowerBound } from "./events";
 import { hit } from "./hit";
 import { DIM } from "./paint";
-import type { Scene } from "./scene";
+import type { State } from "./state";
+import type { Rows } from "./tree";
+
+/** What is in view, as far as the keys go through it. */
+interface Sight {
+  readonly events: Events;
+  readonly axis: Axis;
+  readonly rows: Rows;
+  readonly focused: number;
+  readonly span: Span;
+  readonly state: State;
+  readonly viewHeight: number;
+}
 
 /** The visible event of `lane` that is nearest to a time of the axis; -1 for none. */
-function nearest({ events, axis }: Scene, lane: Lane, time: number): number {
+function nearest({ events, axis }: Sight, lane: Lane, time: number): number {
   const { offset, rate } = axis.line(lane);
   const cycle = (time - offset) / rate;
   let best = -1;
@@ -21,7 +34,7 @@ function nearest({ events, axis }: Scene, lane: Lane, time: number): number {
 }
 
 /** An event at the time of the focused one on the next lane below (1) or above (-1) that has any; -1 for none. */
-export function onNextLane(scene: Scene, by: 1 | -1): number {
+export function onNextLane(scene: Sight, by: 1 | -1): number {
   const { events, axis, focused } = scene;
   const lane = events.laneOf(focused);
   const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
@@ -34,7 +47,7 @@ export function onNextLane(scene: Scene, by: 1 | -1): number {
 }
 
 /** The first event in view on the first lane in view that has one; -1 for none. */
-export function firstInView(scene: Scene): number {
+export function firstInView(scene: Sight): number {
   const { axis, rows, span, state, viewHeight } = scene;
   for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
     if (strip.kind !== "lane") continue;

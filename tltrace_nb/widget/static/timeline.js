@@ -1602,26 +1602,6 @@ var Places = class {
   }
 };
 
-// src/area.ts
-function inside({ events, axis, rows }, { span, lanes }) {
-  const found = [];
-  const take = (row) => {
-    const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
-    for (const i of eventsBetween(events, row, (span.from - offset) / rate, (span.to - offset) / rate)) found.push(i);
-  };
-  for (const strip of lanes ? rows.between(lanes[0], lanes[1]) : rows.strips) {
-    if (strip.kind === "head") continue;
-    for (const lane of strip.node.lanes)
-      for (let row = lane.row; row < lane.row + lane.rows; row++)
-        if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) take(row);
-  }
-  return Uint32Array.from(found).sort();
-}
-function touches(strip, row, [from, to]) {
-  const top = strip.top + GAP / 2 + row * ROW;
-  return top < to && top + ROW > from;
-}
-
 // src/axis.ts
 var SAME = { offset: 0, rate: 1 };
 var NEAR = 0.25;
@@ -1731,324 +1711,45 @@ function ticks(span, step2, origin) {
   return found;
 }
 
-// src/hit.ts
-function hit(events, row, cycle, reach) {
-  const from = events.rowStart[row];
-  const to = events.rowStart[row + 1];
-  const after = upperBound(events.start, cycle, from, to);
-  const first = events.firstEndingFrom(row, cycle - reach);
-  const crowded = events.isCrowded(row);
-  let best = -1;
-  let distance = reach;
-  for (let i = after - 1; i >= first; i--) {
-    if (events.code[i] === HIDDEN) continue;
-    const away = Math.max(cycle - events.end(i), 0);
-    if (away < distance || away === distance && best < 0) [best, distance] = [i, away];
-    if (!crowded || away === 0) break;
-  }
-  for (let i = after; i < to && events.start[i] - cycle <= distance; i++) {
-    if (events.code[i] === HIDDEN) continue;
-    return best >= 0 && events.start[i] - cycle === distance ? best : i;
-  }
-  return best;
-}
-function neighbour(events, i, step2) {
-  const lane = events.laneOf(i);
-  let best = i;
-  for (let row = lane.row; row < lane.row + lane.rows; row++) {
-    const from = events.rowStart[row];
-    const to = events.rowStart[row + 1];
-    const at = events.start[i];
-    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
-    while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
-    if (n < from || n >= to) continue;
-    if (best === i || follows(events, n, best, step2)) best = n;
-  }
-  return best;
-}
-function follows(events, a, b, step2) {
-  const apart = events.start[b] - events.start[a] || b - a;
-  return apart * step2 > 0;
-}
-
-// src/walk.ts
-function nearest({ events, axis }, lane, time) {
-  const { offset, rate } = axis.line(lane);
-  const cycle = (time - offset) / rate;
-  let best = -1;
-  let distance = Number.POSITIVE_INFINITY;
-  for (let row = lane.row; row < lane.row + lane.rows; row++) {
-    const near = hit(events, row, cycle, distance);
-    if (near < 0) continue;
-    const away = Math.max(events.start[near] - cycle, cycle - events.end(near), 0);
-    if (away < distance) [best, distance] = [near, away];
-  }
-  return best;
-}
-function onNextLane(scene, by) {
-  const { events, axis, focused } = scene;
-  const lane = events.laneOf(focused);
-  const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
-  const time = (axis.startOf(focused) + axis.endOf(focused)) / 2;
-  for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
-    const near = nearest(scene, strips[n].node.lanes[0], time);
-    if (near >= 0) return near;
-  }
-  return -1;
-}
-function firstInView(scene) {
-  const { axis, rows, span, state, viewHeight } = scene;
-  for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
-    if (strip.kind !== "lane") continue;
-    const near = nearest(scene, strip.node.lanes[0], span.from);
-    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
-  }
-  return -1;
-}
-function arrowsFrom(events, i) {
-  const { flowSrc, flowDst } = events;
-  const found = [];
-  const first = lowerBound(flowSrc, i, 0, flowSrc.length);
-  for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
-  return found.filter((dst) => arrowShows(events, i, dst) !== "not");
-}
-function arrowsTo(events, i) {
-  const { flowSrc, flowDst } = events;
-  const found = [];
-  for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
-  return found.filter((src) => arrowShows(events, src, i) !== "not");
-}
-function arrowShows({ code }, src, dst) {
-  if (code[src] === HIDDEN || code[dst] === HIDDEN) return "not";
-  return code[src] >= DIM && code[dst] >= DIM ? "pale" : "plain";
-}
-
-// src/scene.ts
-var Scene = class {
-  constructor(events, header, saved, ghost = null) {
+// src/marks.ts
+var Marks = class {
+  constructor(events, header) {
     this.events = events;
-    this.header = header;
-    this.ghost = ghost;
     this.paint = new Paint(events, header.palette, header.name_color);
     this.levels = new Levels(events);
     this.raster = new Raster(events, this.levels);
-    this.roots = tree(events.lanes);
-    this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
-    const severalCtas = events.lanes.some(
-      (lane) => lane.cta !== events.lanes[0].cta || lane.rank !== events.lanes[0].rank
-    );
-    const plain = {
-      unit: header.ns && severalCtas ? "ns" : "cycles",
-      span: null,
-      scroll: 0,
-      colorBy: "name",
-      arrows: events.flowSrc.length <= 200 ? "all" : "hovered",
-      query: "",
-      filter: false,
-      hiddenNames: [],
-      ghost: true,
-      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots, events.count)) }
-    };
-    this.state = restore(plain, saved, this.units);
-    this.axis = this.newAxis();
-    this.span = this.spanOf(this.state);
-    this.rows = this.newRows();
-    this.paint.colorBy(this.state.colorBy, this.axis);
-    this.search();
   }
   events;
-  header;
-  ghost;
   paint;
   levels;
   raster;
-  roots;
-  units;
-  state;
-  axis;
-  span;
-  rows;
-  /** Height of the part of the view that scrolls. */
-  viewHeight = 300;
-  hovered = -1;
-  focused = -1;
-  area = null;
-  /** A length that is measured, without selecting. */
-  measured = null;
   /** Positions of the selected events; null when nothing is selected. */
   selected = null;
+  /** Positions of the events that the query finds, in order of time; null where there is no query. */
   matches = null;
-  /** What a query, or a selection, could not do. */
-  message = "";
-  /** Whether the query makes no sense; the message says why. */
-  wrong = false;
-  listeners = /* @__PURE__ */ new Map();
-  /** The run before, where it is to be seen: in this unit, and wanted. */
-  get beside() {
-    const { ghost, state } = this;
-    return ghost && state.ghost && ghost.has(state.unit) ? ghost : null;
-  }
-  newAxis() {
-    const { unit } = this.state;
-    const room = this.header.room?.[unit];
-    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
-  }
-  newRows() {
-    return new Rows(this.roots, this.state.lanes, this.beside ? UNDER : 0);
-  }
-  on(change, listener) {
-    const known = this.listeners.get(change);
-    if (known) known.add(listener);
-    else this.listeners.set(change, /* @__PURE__ */ new Set([listener]));
-  }
-  tell(...changes) {
-    for (const change of changes) for (const listener of this.listeners.get(change) ?? []) listener();
-  }
-  say(message) {
-    this.message = message;
-    this.tell("message");
-  }
-  // Time
-  spanOf(state) {
-    if (!state.span) return this.axis.all;
-    const origin = Number(this.axis.origin);
-    return this.axis.fit({ from: state.span[0] - origin, to: state.span[1] - origin });
-  }
-  /** Show this part of the axis. */
-  look(span) {
-    this.span = this.axis.fit(span);
-    const origin = Number(this.axis.origin);
-    this.state = { ...this.state, span: [this.span.from + origin, this.span.to + origin] };
-    this.tell("frame", "moved");
-  }
-  zoom(factor, share = 0.5) {
-    this.look(this.axis.zoom(this.span, factor, share));
-  }
-  /** Move by a share of the width. */
-  pan(share) {
-    const by = (this.span.to - this.span.from) * share;
-    this.look({ from: this.span.from + by, to: this.span.to + by });
-  }
-  showAll() {
-    this.span = this.axis.all;
-    this.state = { ...this.state, span: null };
-    this.tell("frame", "moved");
-  }
-  /** The brushed area, else the focused event, else the selected ones, else everything. */
-  showSelection() {
-    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
-    if (span) this.look(withRoom(span));
-    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
-    else this.showAll();
-  }
-  spanOfEvents(positions) {
-    let from = Number.POSITIVE_INFINITY;
-    let to = Number.NEGATIVE_INFINITY;
-    for (const i of positions) {
-      from = Math.min(from, this.axis.startOf(i));
-      to = Math.max(to, this.axis.endOf(i));
+  filter = false;
+  /** Search, filter and hide; returns what is wrong with the query, or null. */
+  search({ query, filter, hiddenNames }, axis) {
+    const { events, paint } = this;
+    const hidden = new Set(hiddenNames.map((name2) => events.names.indexOf(name2)));
+    let test = null;
+    let wrong = null;
+    try {
+      test = parseQuery(query, events);
+    } catch (error) {
+      wrong = error.message;
     }
-    return { from, to };
-  }
-  // Lanes
-  scrollTo(top) {
-    const most = Math.max(this.rows.height - this.viewHeight, 0);
-    const scroll = Math.round(Math.min(Math.max(top, 0), most));
-    if (scroll === this.state.scroll) return;
-    this.state = { ...this.state, scroll };
-    this.tell("frame", "moved");
-  }
-  /** Change what the reader has done to the lanes. */
-  arrange(lanes) {
-    this.state = { ...this.state, lanes: { ...this.state.lanes, ...lanes } };
-    this.rows = this.newRows();
-    this.area = null;
-    this.scrollTo(this.state.scroll);
-    this.tell("frame", "state");
-  }
-  toggle(list, key) {
-    const now = this.state.lanes[list];
-    const next = [...now].filter((each) => each !== key);
-    if (next.length === [...now].length) next.push(key);
-    this.arrange({ [list]: list === "pinned" ? next : new Set(next) });
-  }
-  /** Collapse all branches of the first step, or open everything. */
-  fold(closed) {
-    const keys = closed ? this.roots.map((node) => node.key) : [];
-    this.arrange({ collapsed: new Set(keys) });
-  }
-  /** Move a branch or lane among its siblings. */
-  move(key, by) {
-    const { parent, keys } = siblings(this.roots, key, this.state.lanes);
-    const at = keys.indexOf(key);
-    const to = at + by;
-    if (at < 0 || to < 0 || to >= keys.length) return;
-    [keys[at], keys[to]] = [keys[to], keys[at]];
-    this.arrange({ order: new Map(this.state.lanes.order).set(parent, keys) });
-  }
-  /** Bring `lane` into view, opening what hides it. */
-  reveal(lane) {
-    const above = ancestors(this.roots, lane);
-    const { collapsed, hidden, pinned } = this.state.lanes;
-    if (above.some((key) => pinned.includes(key))) return;
-    if (above.some((key) => collapsed.has(key) || hidden.has(key)))
-      this.arrange({
-        collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
-        hidden: new Set([...hidden].filter((key) => !above.includes(key)))
-      });
-    const strip = this.rows.showing(lane);
-    if (!strip) return;
-    const under = strip.top - strip.depth * HEAD;
-    if (under < this.state.scroll) this.scrollTo(under);
-    else if (strip.top + strip.height > this.state.scroll + this.viewHeight)
-      this.scrollTo(strip.top + strip.height - this.viewHeight);
-  }
-  // Single events
-  hover(i) {
-    if (i === this.hovered) return;
-    this.hovered = i;
-    this.tell("hover");
-  }
-  /** Make `i` the event that the details are about; -1 for none. `follow`: bring it into view. */
-  focus(i, follow = true) {
-    this.focused = i;
-    if (i >= 0 && follow) {
-      this.reveal(this.events.laneOf(i));
-      const [from, to] = [this.axis.startOf(i), this.axis.endOf(i)];
-      const width = this.span.to - this.span.from;
-      const outside = from >= this.span.to || to <= this.span.from;
-      const cut = from < this.span.from || to > this.span.to;
-      if (outside || cut && to - from < width) {
-        const middle = (from + to) / 2;
-        this.look({ from: middle - width / 2, to: middle + width / 2 });
-      }
+    const found = [];
+    for (let i = 0; i < events.count; i++) {
+      const fits = test?.(i) ?? false;
+      const out = hidden.has(events.nameCode(i)) || filter && test !== null && !fits;
+      paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
+      if (fits && !out) found.push(i);
     }
-    this.tell("focus");
-  }
-  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
-  step(by) {
-    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
-  }
-  /** To the lane above or below, at the same time. */
-  stepLane(by) {
-    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
-    if (next >= 0) this.focus(next);
-  }
-  /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
-  jump(direction) {
-    const next = direction > 0 ? arrowsFrom(this.events, this.focused) : arrowsTo(this.events, this.focused);
-    if (next.length) this.focus(next[0]);
-    else
-      this.say(
-        this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`
-      );
-  }
-  // Selection
-  /** Select what touches the area, as far as it is not filtered out. */
-  brush(area, done) {
-    this.area = area;
-    if (done) this.select(area ? inside(this, area) : null);
-    this.tell("hover");
+    this.matches = test ? byStart(found, (i) => axis.startOf(i)) : null;
+    this.filter = filter;
+    this.recode();
+    return wrong;
   }
   select(positions) {
     this.selected = positions;
@@ -2056,90 +1757,16 @@ var Scene = class {
     for (let i = 0; i < marks.length; i++) marks[i] &= ~SELECTED;
     if (positions) for (const i of positions) marks[i] |= SELECTED;
     this.recode();
-    this.tell("selection", "frame");
   }
-  clearSelection() {
-    this.area = null;
-    this.measured = null;
-    if (this.selected) this.select(null);
-    this.focus(-1);
-    this.tell("hover");
-  }
-  // What is coloured, dimmed and hidden
-  set(change) {
-    const before = this.state;
-    this.state = { ...before, ...change };
-    if (this.state.unit !== before.unit) {
-      this.state = { ...this.state, span: null };
-      this.area = this.measured = null;
-    }
-    if (this.state.unit !== before.unit || this.state.ghost !== before.ghost) {
-      this.axis = this.newAxis();
-      this.span = this.spanOf(this.state);
-      this.rows = this.newRows();
-    }
-    if (this.state.colorBy !== before.colorBy || this.state.unit !== before.unit) {
-      this.paint.colorBy(this.state.colorBy, this.axis);
-      this.recode();
-    }
-    this.ghost?.follow(this.state);
-    const { query, filter, hiddenNames } = this.state;
-    if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
-    this.tell("frame", "state");
-  }
-  nextArrows() {
-    this.set({ arrows: ARROWS[(ARROWS.indexOf(this.state.arrows) + 1) % ARROWS.length] });
-  }
-  /** To the next match in time after the focused event; round at the end. */
-  nextMatch(by) {
-    const { matches } = this;
-    if (!matches?.length) return;
-    const at = this.focused < 0 ? -1 : matches.indexOf(this.focused);
-    const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
-    this.focus(matches[next]);
-  }
-  search() {
-    const { events, paint } = this;
-    const hidden = new Set(this.state.hiddenNames.map((name2) => events.names.indexOf(name2)));
-    let test = null;
-    this.message = "";
-    this.wrong = false;
-    try {
-      test = parseQuery(this.state.query, events);
-    } catch (error) {
-      this.message = error.message;
-      this.wrong = true;
-    }
-    const found = [];
-    for (let i = 0; i < events.count; i++) {
-      const fits = test?.(i) ?? false;
-      const out = hidden.has(events.nameCode(i)) || this.state.filter && test !== null && !fits;
-      paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
-      if (fits && !out) found.push(i);
-    }
-    this.matches = test ? byStart(found, (i) => this.axis.startOf(i)) : null;
+  /** Choose by what events are coloured; durations are those on `axis`. */
+  colorBy(by, axis) {
+    this.paint.colorBy(by, axis);
     this.recode();
-    this.tell("message");
-    const gone = (i) => i >= 0 && events.code[i] === HIDDEN;
-    if (gone(this.hovered)) this.hover(-1);
-    if (gone(this.focused)) this.focus(-1);
   }
   recode() {
-    const searching = this.matches !== null && !this.state.filter;
+    const searching = this.matches !== null && !this.filter;
     this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
     this.levels.clear();
-    this.tell("codes");
-  }
-  /** Take over what was saved. */
-  restore(saved) {
-    const next = restore(this.state, saved, this.units);
-    const { unit, colorBy, arrows, query, filter, hiddenNames, ghost } = next;
-    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, ghost });
-    this.arrange(next.lanes);
-    this.state = { ...this.state, span: next.span };
-    this.span = this.spanOf(this.state);
-    this.scrollTo(next.scroll);
-    this.tell("frame");
   }
 };
 function byStart(positions, start) {
@@ -2147,37 +1774,25 @@ function byStart(positions, start) {
   const order = Uint32Array.from(positions, (_, n) => n).sort((a, b) => times[a] - times[b] || a - b);
   return order.map((n) => positions[n]);
 }
-function withRoom({ from, to }) {
-  const room = Math.max((to - from) * 0.05, 0.5);
-  return { from: from - room, to: to + room };
-}
-function ancestors(roots, lane) {
-  const keys = [];
-  let nodes = roots;
-  for (; ; ) {
-    const node = nodes.find((each) => each.lanes.includes(lane));
-    if (!node) return keys;
-    keys.push(node.key);
-    nodes = node.children;
-  }
-}
 
 // src/ghost.ts
 var NO_NOTES = { least: Number.POSITIVE_INFINITY, bar() {
 }, point() {
 } };
+var PLAIN2 = { unit: "cycles", colorBy: "name", query: "", filter: false, hiddenNames: [] };
 var Ghost = class {
-  constructor(events, header, saved) {
+  constructor(events, header, looks) {
     this.events = events;
     this.header = header;
-    this.scene = new Scene(events, header, saved);
+    this.marks = new Marks(events, header);
     this.byKey = new Map(events.lanes.map((lane) => [keyOf(lane), lane]));
+    this.follow({ ...PLAIN2, ...looks });
   }
   events;
   header;
-  /** A scene that nobody listens to, for the colours and the levels of detail. */
-  scene;
+  marks;
   byKey;
+  looks = null;
   /** Whether its events have times in `unit`. */
   has(unit) {
     return unit === "cycles" || this.header.ns;
@@ -2186,13 +1801,17 @@ var Ghost = class {
   laneOf(lane) {
     return this.byKey.get(keyOf(lane));
   }
-  /** Colour and hide as `state` says. */
-  follow(state) {
-    const { colorBy, query, filter, hiddenNames } = state;
-    this.scene.set({ colorBy, query, filter, hiddenNames });
+  /** Colour and hide as `looks` say. */
+  follow({ unit, colorBy, query, filter, hiddenNames }) {
+    const before = this.looks;
+    this.looks = { unit, colorBy, query, filter, hiddenNames };
+    const axis = new Axis(this.events, this.has(unit) ? unit : "cycles");
+    if (unit !== before?.unit || colorBy !== before.colorBy) this.marks.colorBy(colorBy, axis);
+    if (query !== before?.query || filter !== before.filter || hiddenNames !== before.hiddenNames)
+      this.marks.search(this.looks, axis);
   }
   ink(theme) {
-    this.scene.paint.ink(theme);
+    this.marks.paint.ink(theme);
   }
   /** Paint what stood where `lane` stands into a line of pixels; `from` is the time at its first, on `axis`. */
   paint(line, lane, axis, from, pixelsPerUnit) {
@@ -2200,7 +1819,7 @@ var Ghost = class {
     if (!mine) return;
     const { offset, rate } = axis.lineOf(this.events, mine);
     const view = { cycle: (from - offset) / rate, scale: pixelsPerUnit * rate, width: line.length };
-    const { raster, paint } = this.scene;
+    const { raster, paint } = this.marks;
     for (let row = mine.row; row < mine.row + mine.rows; row++) raster.paint(line, row, view, paint.inks, NO_NOTES);
   }
 };
@@ -2634,6 +2253,98 @@ function arrow(context, from, to, ratio) {
   context.lineTo(to.x - head, to.y + head * 0.6);
   context.closePath();
   context.fill();
+}
+
+// src/hit.ts
+function hit(events, row, cycle, reach) {
+  const from = events.rowStart[row];
+  const to = events.rowStart[row + 1];
+  const after = upperBound(events.start, cycle, from, to);
+  const first = events.firstEndingFrom(row, cycle - reach);
+  const crowded = events.isCrowded(row);
+  let best = -1;
+  let distance = reach;
+  for (let i = after - 1; i >= first; i--) {
+    if (events.code[i] === HIDDEN) continue;
+    const away = Math.max(cycle - events.end(i), 0);
+    if (away < distance || away === distance && best < 0) [best, distance] = [i, away];
+    if (!crowded || away === 0) break;
+  }
+  for (let i = after; i < to && events.start[i] - cycle <= distance; i++) {
+    if (events.code[i] === HIDDEN) continue;
+    return best >= 0 && events.start[i] - cycle === distance ? best : i;
+  }
+  return best;
+}
+function neighbour(events, i, step2) {
+  const lane = events.laneOf(i);
+  let best = i;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const from = events.rowStart[row];
+    const to = events.rowStart[row + 1];
+    const at = events.start[i];
+    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
+    while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
+    if (n < from || n >= to) continue;
+    if (best === i || follows(events, n, best, step2)) best = n;
+  }
+  return best;
+}
+function follows(events, a, b, step2) {
+  const apart = events.start[b] - events.start[a] || b - a;
+  return apart * step2 > 0;
+}
+
+// src/walk.ts
+function nearest({ events, axis }, lane, time) {
+  const { offset, rate } = axis.line(lane);
+  const cycle = (time - offset) / rate;
+  let best = -1;
+  let distance = Number.POSITIVE_INFINITY;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const near = hit(events, row, cycle, distance);
+    if (near < 0) continue;
+    const away = Math.max(events.start[near] - cycle, cycle - events.end(near), 0);
+    if (away < distance) [best, distance] = [near, away];
+  }
+  return best;
+}
+function onNextLane(scene, by) {
+  const { events, axis, focused } = scene;
+  const lane = events.laneOf(focused);
+  const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
+  const time = (axis.startOf(focused) + axis.endOf(focused)) / 2;
+  for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
+    const near = nearest(scene, strips[n].node.lanes[0], time);
+    if (near >= 0) return near;
+  }
+  return -1;
+}
+function firstInView(scene) {
+  const { axis, rows, span, state, viewHeight } = scene;
+  for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
+    if (strip.kind !== "lane") continue;
+    const near = nearest(scene, strip.node.lanes[0], span.from);
+    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+  }
+  return -1;
+}
+function arrowsFrom(events, i) {
+  const { flowSrc, flowDst } = events;
+  const found = [];
+  const first = lowerBound(flowSrc, i, 0, flowSrc.length);
+  for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
+  return found.filter((dst) => arrowShows(events, i, dst) !== "not");
+}
+function arrowsTo(events, i) {
+  const { flowSrc, flowDst } = events;
+  const found = [];
+  for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
+  return found.filter((src) => arrowShows(events, src, i) !== "not");
+}
+function arrowShows({ code }, src, dst) {
+  if (code[src] === HIDDEN || code[dst] === HIDDEN) return "not";
+  return code[src] >= DIM && code[dst] >= DIM ? "pale" : "plain";
 }
 
 // src/overlay.ts
@@ -3457,6 +3168,340 @@ var Pointer = class {
   }
 };
 
+// src/area.ts
+function inside({ events, axis, rows }, { span, lanes }) {
+  const found = [];
+  const take = (row) => {
+    const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
+    for (const i of eventsBetween(events, row, (span.from - offset) / rate, (span.to - offset) / rate)) found.push(i);
+  };
+  for (const strip of lanes ? rows.between(lanes[0], lanes[1]) : rows.strips) {
+    if (strip.kind === "head") continue;
+    for (const lane of strip.node.lanes)
+      for (let row = lane.row; row < lane.row + lane.rows; row++)
+        if (strip.kind === "summary" || !lanes || touches(strip, row - lane.row, lanes)) take(row);
+  }
+  return Uint32Array.from(found).sort();
+}
+function touches(strip, row, [from, to]) {
+  const top = strip.top + GAP / 2 + row * ROW;
+  return top < to && top + ROW > from;
+}
+
+// src/scene.ts
+var Scene = class {
+  constructor(events, header, saved, ghost = null) {
+    this.events = events;
+    this.header = header;
+    this.ghost = ghost;
+    this.marks = new Marks(events, header);
+    ({ paint: this.paint, levels: this.levels, raster: this.raster } = this.marks);
+    this.roots = tree(events.lanes);
+    this.units = header.ns ? ["cycles", "ns"] : ["cycles"];
+    const severalCtas = events.lanes.some(
+      (lane) => lane.cta !== events.lanes[0].cta || lane.rank !== events.lanes[0].rank
+    );
+    const plain = {
+      unit: header.ns && severalCtas ? "ns" : "cycles",
+      span: null,
+      scroll: 0,
+      colorBy: "name",
+      arrows: events.flowSrc.length <= 200 ? "all" : "hovered",
+      query: "",
+      filter: false,
+      hiddenNames: [],
+      ghost: true,
+      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots, events.count)) }
+    };
+    this.state = restore(plain, saved, this.units);
+    this.axis = this.newAxis();
+    this.span = this.spanOf(this.state);
+    this.rows = this.newRows();
+    this.marks.colorBy(this.state.colorBy, this.axis);
+    this.search();
+  }
+  events;
+  header;
+  ghost;
+  marks;
+  paint;
+  levels;
+  raster;
+  roots;
+  units;
+  state;
+  axis;
+  span;
+  rows;
+  /** Height of the part of the view that scrolls. */
+  viewHeight = 300;
+  hovered = -1;
+  focused = -1;
+  area = null;
+  /** A length that is measured, without selecting. */
+  measured = null;
+  /** What a query, or a selection, could not do. */
+  message = "";
+  /** Whether the query makes no sense; the message says why. */
+  wrong = false;
+  listeners = /* @__PURE__ */ new Map();
+  /** Positions of the selected events; null when nothing is selected. */
+  get selected() {
+    return this.marks.selected;
+  }
+  /** Positions of the events that the query finds; null where there is no query. */
+  get matches() {
+    return this.marks.matches;
+  }
+  /** The run before, where it is to be seen: in this unit, and wanted. */
+  get beside() {
+    const { ghost, state } = this;
+    return ghost && state.ghost && ghost.has(state.unit) ? ghost : null;
+  }
+  newAxis() {
+    const { unit } = this.state;
+    const room = this.header.room?.[unit];
+    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
+  }
+  newRows() {
+    return new Rows(this.roots, this.state.lanes, this.beside ? UNDER : 0);
+  }
+  on(change, listener) {
+    const known = this.listeners.get(change);
+    if (known) known.add(listener);
+    else this.listeners.set(change, /* @__PURE__ */ new Set([listener]));
+  }
+  tell(...changes) {
+    for (const change of changes) for (const listener of this.listeners.get(change) ?? []) listener();
+  }
+  say(message) {
+    this.message = message;
+    this.tell("message");
+  }
+  // Time
+  spanOf(state) {
+    if (!state.span) return this.axis.all;
+    const origin = Number(this.axis.origin);
+    return this.axis.fit({ from: state.span[0] - origin, to: state.span[1] - origin });
+  }
+  /** Show this part of the axis. */
+  look(span) {
+    this.span = this.axis.fit(span);
+    const origin = Number(this.axis.origin);
+    this.state = { ...this.state, span: [this.span.from + origin, this.span.to + origin] };
+    this.tell("frame", "moved");
+  }
+  zoom(factor, share = 0.5) {
+    this.look(this.axis.zoom(this.span, factor, share));
+  }
+  /** Move by a share of the width. */
+  pan(share) {
+    const by = (this.span.to - this.span.from) * share;
+    this.look({ from: this.span.from + by, to: this.span.to + by });
+  }
+  showAll() {
+    this.span = this.axis.all;
+    this.state = { ...this.state, span: null };
+    this.tell("frame", "moved");
+  }
+  /** The brushed area, else the focused event, else the selected ones, else everything. */
+  showSelection() {
+    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
+    if (span) this.look(withRoom(span));
+    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
+    else this.showAll();
+  }
+  spanOfEvents(positions) {
+    let from = Number.POSITIVE_INFINITY;
+    let to = Number.NEGATIVE_INFINITY;
+    for (const i of positions) {
+      from = Math.min(from, this.axis.startOf(i));
+      to = Math.max(to, this.axis.endOf(i));
+    }
+    return { from, to };
+  }
+  // Lanes
+  scrollTo(top) {
+    const most = Math.max(this.rows.height - this.viewHeight, 0);
+    const scroll = Math.round(Math.min(Math.max(top, 0), most));
+    if (scroll === this.state.scroll) return;
+    this.state = { ...this.state, scroll };
+    this.tell("frame", "moved");
+  }
+  /** Change what the reader has done to the lanes. */
+  arrange(lanes) {
+    this.state = { ...this.state, lanes: { ...this.state.lanes, ...lanes } };
+    this.rows = this.newRows();
+    this.area = null;
+    this.scrollTo(this.state.scroll);
+    this.tell("frame", "state");
+  }
+  toggle(list, key) {
+    const now = this.state.lanes[list];
+    const next = [...now].filter((each) => each !== key);
+    if (next.length === [...now].length) next.push(key);
+    this.arrange({ [list]: list === "pinned" ? next : new Set(next) });
+  }
+  /** Collapse all branches of the first step, or open everything. */
+  fold(closed) {
+    const keys = closed ? this.roots.map((node) => node.key) : [];
+    this.arrange({ collapsed: new Set(keys) });
+  }
+  /** Move a branch or lane among its siblings. */
+  move(key, by) {
+    const { parent, keys } = siblings(this.roots, key, this.state.lanes);
+    const at = keys.indexOf(key);
+    const to = at + by;
+    if (at < 0 || to < 0 || to >= keys.length) return;
+    [keys[at], keys[to]] = [keys[to], keys[at]];
+    this.arrange({ order: new Map(this.state.lanes.order).set(parent, keys) });
+  }
+  /** Bring `lane` into view, opening what hides it. */
+  reveal(lane) {
+    const above = ancestors(this.roots, lane);
+    const { collapsed, hidden, pinned } = this.state.lanes;
+    if (above.some((key) => pinned.includes(key))) return;
+    if (above.some((key) => collapsed.has(key) || hidden.has(key)))
+      this.arrange({
+        collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
+        hidden: new Set([...hidden].filter((key) => !above.includes(key)))
+      });
+    const strip = this.rows.showing(lane);
+    if (!strip) return;
+    const under = strip.top - strip.depth * HEAD;
+    if (under < this.state.scroll) this.scrollTo(under);
+    else if (strip.top + strip.height > this.state.scroll + this.viewHeight)
+      this.scrollTo(strip.top + strip.height - this.viewHeight);
+  }
+  // Single events
+  hover(i) {
+    if (i === this.hovered) return;
+    this.hovered = i;
+    this.tell("hover");
+  }
+  /** Make `i` the event that the details are about; -1 for none. `follow`: bring it into view. */
+  focus(i, follow = true) {
+    this.focused = i;
+    if (i >= 0 && follow) {
+      this.reveal(this.events.laneOf(i));
+      const [from, to] = [this.axis.startOf(i), this.axis.endOf(i)];
+      const width = this.span.to - this.span.from;
+      const outside = from >= this.span.to || to <= this.span.from;
+      const cut = from < this.span.from || to > this.span.to;
+      if (outside || cut && to - from < width) {
+        const middle = (from + to) / 2;
+        this.look({ from: middle - width / 2, to: middle + width / 2 });
+      }
+    }
+    this.tell("focus");
+  }
+  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
+  step(by) {
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
+  }
+  /** To the lane above or below, at the same time. */
+  stepLane(by) {
+    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
+    if (next >= 0) this.focus(next);
+  }
+  /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
+  jump(direction) {
+    const next = direction > 0 ? arrowsFrom(this.events, this.focused) : arrowsTo(this.events, this.focused);
+    if (next.length) this.focus(next[0]);
+    else
+      this.say(
+        this.focused < 0 ? "focus an event first" : `no arrow ${direction > 0 ? "leaves" : "reaches"} this event`
+      );
+  }
+  // Selection
+  /** Select what touches the area, as far as it is not filtered out. */
+  brush(area, done) {
+    this.area = area;
+    if (done) this.select(area ? inside(this, area) : null);
+    this.tell("hover");
+  }
+  select(positions) {
+    this.marks.select(positions);
+    this.tell("codes");
+    this.tell("selection", "frame");
+  }
+  clearSelection() {
+    this.area = null;
+    this.measured = null;
+    if (this.selected) this.select(null);
+    this.focus(-1);
+    this.tell("hover");
+  }
+  // What is coloured, dimmed and hidden
+  set(change) {
+    const before = this.state;
+    this.state = { ...before, ...change };
+    if (this.state.unit !== before.unit) {
+      this.state = { ...this.state, span: null };
+      this.area = this.measured = null;
+    }
+    if (this.state.unit !== before.unit || this.state.ghost !== before.ghost) {
+      this.axis = this.newAxis();
+      this.span = this.spanOf(this.state);
+      this.rows = this.newRows();
+    }
+    if (this.state.colorBy !== before.colorBy || this.state.unit !== before.unit) {
+      this.marks.colorBy(this.state.colorBy, this.axis);
+      this.tell("codes");
+    }
+    this.ghost?.follow(this.state);
+    const { query, filter, hiddenNames } = this.state;
+    if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
+    this.tell("frame", "state");
+  }
+  nextArrows() {
+    this.set({ arrows: ARROWS[(ARROWS.indexOf(this.state.arrows) + 1) % ARROWS.length] });
+  }
+  /** To the next match in time after the focused event; round at the end. */
+  nextMatch(by) {
+    const { matches } = this;
+    if (!matches?.length) return;
+    const at = this.focused < 0 ? -1 : matches.indexOf(this.focused);
+    const next = at < 0 ? by > 0 ? 0 : matches.length - 1 : (at + by + matches.length) % matches.length;
+    this.focus(matches[next]);
+  }
+  search() {
+    const { events } = this;
+    const wrong = this.marks.search(this.state, this.axis);
+    this.message = wrong ?? "";
+    this.wrong = wrong !== null;
+    this.tell("codes", "message");
+    const gone = (i) => i >= 0 && events.code[i] === HIDDEN;
+    if (gone(this.hovered)) this.hover(-1);
+    if (gone(this.focused)) this.focus(-1);
+  }
+  /** Take over what was saved. */
+  restore(saved) {
+    const next = restore(this.state, saved, this.units);
+    const { unit, colorBy, arrows, query, filter, hiddenNames, ghost } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, ghost });
+    this.arrange(next.lanes);
+    this.state = { ...this.state, span: next.span };
+    this.span = this.spanOf(this.state);
+    this.scrollTo(next.scroll);
+    this.tell("frame");
+  }
+};
+function withRoom({ from, to }) {
+  const room = Math.max((to - from) * 0.05, 0.5);
+  return { from: from - room, to: to + room };
+}
+function ancestors(roots, lane) {
+  const keys = [];
+  let nodes = roots;
+  for (; ; ) {
+    const node = nodes.find((each) => each.lanes.includes(lane));
+    if (!node) return keys;
+    keys.push(node.key);
+    nodes = node.children;
+  }
+}
+
 // src/style.ts
 var STYLE = `
 .tlt { --tlt-ground: var(--jp-layout-color0, var(--vscode-editor-background, #ffffff)); background: var(--tlt-ground);
@@ -3843,7 +3888,7 @@ var View = class {
   // From one run to the next
   asGhost() {
     const { events, header, state, ghost } = this.scene;
-    return events.count ? new Ghost(events, header, save(state)) : ghost;
+    return events.count ? new Ghost(events, header, state) : ghost;
   }
   /** The height of the stage, or `wanted` where that is more. */
   heightOver(wanted) {
