@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import graphlib
+import re
 import subprocess
 import sys
 import tomllib
@@ -73,3 +74,10 @@ def test_an_import_upwards_in_a_function_is_found(tmp_path: Path) -> None:
 def test_no_two_modules_of_tests_have_the_same_name() -> None:
     names = [path.name for path in (ROOT / "tests").rglob("test_*.py") if "scripts" not in path.parts]
     assert sorted(set(names)) == sorted(names)  # pytest would collect one of the two and fail at the other
+
+
+def test_no_imports_of_the_front_end_run_in_a_circle() -> None:
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "frontend" / "src").glob("*.ts")}
+    imports = {name: set(re.findall(r'from "\./(\w+)"', text)) for name, text in sources.items()}
+    assert sum(map(len, imports.values())) > len(imports)
+    graphlib.TopologicalSorter(imports).prepare()
