@@ -14,6 +14,8 @@ import lab
 import pytest
 from matmul_cell import BUILDER
 
+from tltrace_nb.base.palette import PALETTE
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 expect = sync_api.expect
 pytestmark = [pytest.mark.browser, pytest.mark.wide]
@@ -49,18 +51,19 @@ class Session:
         self.tab.keyboard.press(key)
 
     def pixels(self) -> list[int]:
-        """Of the lanes: how many pixels have each of the first bars' colours, pale ones apart."""
-        found: list[int] = self.home.locator(".tlt-stage canvas").first.evaluate(PIXELS)
+        """Of the lanes: how many pixels have a colour of the palette, and how many have one half as strong."""
+        palette = [list(bytes.fromhex(color[1:])) for color in PALETTE]
+        found: list[int] = self.home.locator(".tlt-stage canvas").first.evaluate(PIXELS, palette)
         return found
 
 
-PIXELS = """(canvas) => {
+PIXELS = """(canvas, palette) => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const near = (i, color, share) => color.every((c, n) => Math.abs(data[i + n] - (255 + (c - 255) * share)) <= 2);
   let [full, pale] = [0, 0];
   for (let i = 0; i < data.length; i += 4) {
-    const [low, high] = [Math.min(data[i], data[i + 1], data[i + 2]), Math.max(data[i], data[i + 1], data[i + 2])];
-    if (high - low > 170) full++;
-    else if (high - low > 60) pale++;
+    if (palette.some((color) => near(i, color, 1))) full++;
+    else if (palette.some((color) => near(i, color, 0.5))) pale++;
   }
   return [full, pale];
 }"""
