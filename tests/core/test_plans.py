@@ -21,7 +21,8 @@ from tltrace_nb.core.compile import for_plain_jit as again
 from tltrace_nb.core.compile import numbering, plans, same, schedule
 from tltrace_nb.core.compile.lowering import Lowering, prepare
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import TracedKernel
+from tltrace_nb.core.runtime.launch import TracedLaunch
+from tltrace_nb.core.runtime.traced import TracedKernel
 from tltrace_nb.data import sites
 
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
