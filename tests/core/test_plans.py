@@ -12,7 +12,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from kernels import Reference, builds, gemm
 from kernels.published import KERNELS, marked
@@ -22,7 +21,8 @@ from tltrace_nb.core.compile import for_plain_jit as again
 from tltrace_nb.core.compile import numbering, plans, same, schedule
 from tltrace_nb.core.compile.lowering import Lowering, prepare
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import TracedKernel
+from tltrace_nb.core.runtime.launch import TracedLaunch
+from tltrace_nb.core.runtime.traced import TracedKernel
 from tltrace_nb.data import sites
 
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
@@ -153,10 +153,10 @@ def test_a_device_function_is_not_taken_over_with_another_host_s_tensor_maps() -
 
 def test_what_could_not_be_kept_is_a_note_on_the_trace() -> None:
     lowering = EXAMPLE.lowering
-    kernel: Any = SimpleNamespace(adapter=SimpleNamespace())
+    kernel: Any = SimpleNamespace(out_idx=[])
     traced = TracedKernel(None, kernel, lowering, TraceOptions(), lambda _: None, plan_note="planned otherwise")
-    slots = np.zeros((1, *(int(extent) for extent in lowering.slots.shape[1:])), dtype=np.int64)
-    assert traced.trace(slots, ((1, 1, 1),)).meta.note == "planned otherwise"
+    launch = TracedLaunch(traced, (), traced.launches.plan(()), None)
+    assert traced.describe(launch).note == "planned otherwise"
 
 
 def test_the_bare_kernel_is_planned_as_tilelang_plans_it_by_itself() -> None:
