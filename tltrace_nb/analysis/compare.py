@@ -32,7 +32,7 @@ from tltrace_nb.analysis.student import moderated, two_sided
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.base.checks import checked, file, number, one_of, wrong
 from tltrace_nb.data.trace_data import TraceData
-from tltrace_nb.data.tracefile import read_trace
+from tltrace_nb.data.tracefile import TraceFileError, read_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -58,7 +58,7 @@ def _runs(name: str, value: Any) -> list[TraceData]:
         path = Path(file(name, value))
         files = sorted(path.glob("*.tltrace")) if path.is_dir() else [path]
         if not files:
-            wrong(name, value, f"{may}; there is no .tltrace file in this folder")
+            raise TraceFileError(f"{path}: there is no .tltrace file in this folder")
         return [TraceData(*read_trace(each)) for each in files]
     if isinstance(value, TraceData):
         return [value]
