@@ -23,6 +23,8 @@ from typing import Any
 from tltrace_nb.base.checks import a, checked, wrong
 
 KIBIBYTE = 1024
+WARP = 32
+"""Threads of a warp, on every GPU of NVIDIA's (guide)."""
 BARRIERS_PER_CTA = 16
 """Named barriers of one CTA (PTX ISA, ``bar``)."""
 _MAY_BE_ZERO = ("barriers_per_sm", "shared_reserved", "launch_latency_ns", "cta_launch_cycles", "dispatch_cycles")
@@ -135,7 +137,7 @@ class Gpu:
     max_ctas_per_sm: int = 32
     barriers_per_sm: int = 0
     """Named barriers that the CTAs of an SM share (header: 64 on 9.0). 0: they do not limit."""
-    warp_size: int = 32
+    warp_size: int = WARP
     schedulers: int = 4
     """Warp schedulers, each with its quarter of the registers (header: 4 sub-partitions from 7.0)."""
     launch_latency_ns: float = 5100

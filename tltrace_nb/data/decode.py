@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tltrace_nb.base.gpus import WARP
 from tltrace_nb.base.words import in_cells, utf8
 from tltrace_nb.data import columns
 from tltrace_nb.data.cells import category, coded, compact, frame, masked, payload, same_types, spread
@@ -27,7 +28,6 @@ from tltrace_nb.data.sites import EventKind, PayloadType, SiteTable
 Array = npt.NDArray[Any]
 
 ROLES = ("producer", "consumer")
-WARP_THREADS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _events(
     for column, values in per_row.items():
         cells[column] = spread(values[writers.row], slot)
     cells["thread"] = spread(threads[writers.writer], slot)
-    cells["warp"] = spread(threads[writers.writer] // np.int32(WARP_THREADS), slot)
+    cells["warp"] = spread(threads[writers.writer] // np.int32(WARP), slot)
     return frame(columns.EVENTS, cells, len(slot)), unmatched
 
 

@@ -16,7 +16,8 @@ import tilelang
 from tilelang import tvm
 from tvm import tirx
 
-from tltrace_nb.core.compile.active_threads import WARP, arithmetic
+from tltrace_nb.base.gpus import WARP
+from tltrace_nb.core.compile.active_threads import arithmetic
 from tltrace_nb.core.compile.ir import walk
 from tltrace_nb.simulator.costs import LINE_BYTES, SECTOR_BYTES, VECTOR_BYTES
 from tltrace_nb.simulator.memory import Array

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, post_order_visit, walk
+from tltrace_nb.core.compile.ir import READ, REGION, WRITTEN, Expr, Stmt, is_region, op_name, post_order_visit, walk
 from tltrace_nb.simulator.intrinsics import OTHER_TRACERS, PRINTS
 
 
@@ -93,15 +93,14 @@ def _call(
     written: set[Any] = set()
     sources: set[Any] = set()
     for arg in call.args:
-        region = isinstance(arg, tirx.Call) and str(arg.op.name) in ("tl.region", "tl.access_ptr", "tirx.address_of")
-        if not region:
+        if not isinstance(arg, tirx.Call) or str(arg.op.name) not in (REGION, "tl.access_ptr", "tirx.address_of"):
             sources |= read(arg)
             continue
         data = arg.args[0].buffer.data
-        access = int(arg.args[1]) if str(arg.op.name) == "tl.region" else 3
-        if access & 1:
+        access = int(arg.args[1]) if is_region(arg) else READ | WRITTEN
+        if access & READ:
             sources.add(data)
-        if access & 2:
+        if access & WRITTEN:
             written.add(data)
     if "reducer_update" in name:
         written.add(call.args[0].buffer.data)

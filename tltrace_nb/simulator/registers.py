@@ -10,7 +10,7 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, rebuild, sequence, span_of
+from tltrace_nb.core.compile.ir import Expr, Stmt, is_region, op_name, rebuild, sequence, span_of
 from tltrace_nb.core.compile.upstream import stamp_stmt_spans
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
 
@@ -40,7 +40,7 @@ def _box(arg: Any) -> tuple[Any, list[Expr]] | None:
     """(first element, extents) of a region."""
     if isinstance(arg, tirx.BufferLoad):
         return arg, [tirx.IntImm("int32", 1)] * len(arg.indices)
-    if isinstance(arg, tirx.Call) and str(arg.op.name) == "tl.region":
+    if is_region(arg):
         return arg.args[0], list(arg.args[2:])
     return None
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tltrace_nb.base.gpus import WARP
 from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.costing import Cost
 from tltrace_nb.simulator.errors import SimulationError, StepLimitError
@@ -20,8 +21,6 @@ from tltrace_nb.simulator.memory import Array, Mask, View
 from tltrace_nb.simulator.printing import printed
 from tltrace_nb.simulator.randoms import Random
 from tltrace_nb.simulator.yields import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until
-
-_WARP = 32
 
 if TYPE_CHECKING:
     from tltrace_nb.base.gpus import Gpu
@@ -148,7 +147,7 @@ class ThreadGroup:
         ids = f"threads {first}..{last}" if last > first else f"thread {first}"
         if last - first + 1 != self.n:
             return f"{self.n} of {ids}"
-        for size, unit in ((4 * _WARP, "warp group"), (_WARP, "warp")):
+        for size, unit in ((4 * WARP, "warp group"), (WARP, "warp")):
             if first % size == 0 and self.n % size == 0:
                 one, many = first // size, last // size
                 return f"{unit} {one} ({ids})" if one == many else f"{unit}s {one}..{many} ({ids})"

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from tltrace_nb.core.compile.active_threads import WARP, LaunchShape
+from tltrace_nb.base.gpus import WARP
+from tltrace_nb.core.compile.active_threads import LaunchShape
 from tltrace_nb.core.compile.device import CURSOR
 from tltrace_nb.core.compile.ir import Expr, Stmt, children, op_name, post_order_visit, substitute, walk
 from tltrace_nb.simulator.uniformity import PARALLEL, Varying

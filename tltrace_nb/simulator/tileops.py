@@ -12,7 +12,7 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, walk
+from tltrace_nb.core.compile.ir import Expr, Stmt, is_region, op_name, walk
 from tltrace_nb.simulator.atomics import Atomics
 from tltrace_nb.simulator.barrierops import BARRIERS, BarrierOperators
 from tltrace_nb.simulator.costs import Unit
@@ -91,7 +91,7 @@ class TileOperators:
         w = self._w
         if isinstance(region, tirx.BufferLoad):
             load, extents = region, [tirx.IntImm("int32", 1)] * len(region.indices)
-        elif isinstance(region, tirx.Call) and str(region.op.name) == "tl.region":
+        elif is_region(region):
             load, extents = region.args[0], list(region.args[2:])
         else:
             raise w.unsupported(f"a tile given as {type(region).__name__}", region)
@@ -283,9 +283,7 @@ class TileOperators:
         elif name.startswith("atomic"):
             target, text, extents = self.box(call.args[1], place)
             value = call.args[0]
-            is_tile = isinstance(value, tirx.BufferLoad) or str(getattr(value, "op", "")).endswith("tl.region")
-            if isinstance(value, tirx.Call) and str(value.op.name) == "tl.region":
-                is_tile = True
+            is_tile = isinstance(value, tirx.BufferLoad) or is_region(value)
             source, operand, extents = (
                 self.box(value, place) if is_tile else (target, w.expressions(value, place), extents)
             )
@@ -367,7 +365,7 @@ def _quoted(e: Any) -> str:
 
 def _same_extents(source: Any, target: Any) -> tuple[Any, Any]:
     """Both regions of a copy with the extents of the one that is nearer to the threads, as TileLang iterates."""
-    if not all(isinstance(r, tirx.Call) and str(r.op.name) == "tl.region" for r in (source, target)):
+    if not (is_region(source) and is_region(target)):
         return source, target
     base, other = source, target
     if _nearness(source) < _nearness(target):
@@ -430,5 +428,5 @@ def is_plain_load(s: Stmt) -> bool:
 
 
 def _buffer_of(region: Any) -> Any:
-    load = region.args[0] if isinstance(region, tirx.Call) and str(region.op.name) == "tl.region" else region
+    load = region.args[0] if is_region(region) else region
     return load.buffer if isinstance(load, tirx.BufferLoad) else None

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from tltrace_nb.core.compile.active_threads import WARP, LaunchShape, Reach
+from tltrace_nb.base.gpus import WARP
+from tltrace_nb.core.compile.active_threads import LaunchShape, Reach
 from tltrace_nb.core.compile.ir import Expr, post_order_visit, substitute
 from tltrace_nb.simulator.costs import LINE_BYTES, SECTOR_BYTES
 from tltrace_nb.simulator.memory import Array

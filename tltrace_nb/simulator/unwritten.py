@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from tltrace_nb.core.compile.ir import Stmt, post_order_visit
+from tltrace_nb.core.compile.ir import REGION, WRITTEN, Stmt, post_order_visit
 from tltrace_nb.simulator.errors import SimulationError, UnwrittenError
 from tltrace_nb.simulator.memory import Array
 from tltrace_nb.simulator.packed import PACKED
 
 KINDS = ("note", "error", "zero")
 """What reading such memory may be: a note if it does not matter, an error in any case, or a zero without a word."""
-_WRITTEN = 2
-"""In the access of a region: it is written."""
 _CONTENTS = (0xFF, 0x7E, 0xFB)
 """Bytes: NaN or -1; 8.5e37 as float32, 25,000 as float16; -2.6e36, -65,000."""
 
@@ -39,7 +37,7 @@ def stored(body: Stmt) -> set[Any]:
             found.add(node.buffer.data)
         elif isinstance(node, tirx.Call):
             name = str(getattr(node.op, "name", ""))
-            if name in ("tl.access_ptr", "tirx.address_of") or (name == "tl.region" and int(node.args[1]) & _WRITTEN):
+            if name in ("tl.access_ptr", "tirx.address_of") or (name == REGION and int(node.args[1]) & WRITTEN):
                 found.add(node.args[0].buffer.data)
             elif name == "tirx.tvm_access_ptr":
                 found.add(node.args[1])

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from tltrace_nb.base.gpus import WARP
 from tltrace_nb.simulator.memory import Array, Mask
-
-_WARP = 32
 
 
 def shuffled(threads: Array, kind: str, value: Any, amount: Any, width: int) -> Any:
     """Warp shuffles; ``threads`` are the linear ids of the thread group's threads, ascending."""
     value = np.broadcast_to(value, threads.shape)
-    lane = threads % _WARP
+    lane = threads % WARP
     base = lane // width * width
     if kind == "xor":
         source = lane ^ amount
@@ -68,16 +67,16 @@ def by_warp(threads: Array, kind: str, value: Any, mask: Mask) -> Any:
     value = np.broadcast_to(value, threads.shape)
     active = np.broadcast_to(True if mask is True else mask, threads.shape)
     result = np.zeros(threads.shape, np.uint64 if kind in ("ballot", "match", "match_all") else value.dtype)
-    for warp in np.unique(threads // _WARP):
-        members = threads // _WARP == warp
+    for warp in np.unique(threads // WARP):
+        members = threads // WARP == warp
         chosen = members & active
         if not chosen.any():
             continue
         if kind == "ballot":
-            bits = sum(1 << int(t % _WARP) for t, v in zip(threads[chosen], value[chosen], strict=True) if v)
+            bits = sum(1 << int(t % WARP) for t, v in zip(threads[chosen], value[chosen], strict=True) if v)
             result[members] = bits
         elif kind.startswith("match"):
-            lanes = np.left_shift(np.uint64(1), (threads[chosen] % _WARP).astype(np.uint64))
+            lanes = np.left_shift(np.uint64(1), (threads[chosen] % WARP).astype(np.uint64))
             same = value[chosen][:, None] == value[chosen][None, :]
             result[chosen] = np.where(same, lanes, np.uint64(0)).sum(axis=1, dtype=np.uint64)
             if kind == "match_all" and not same.all():

@@ -21,12 +21,10 @@ from tvm import tirx
 from tvm.arith import Analyzer
 from tvm.ir import Range
 
+from tltrace_nb.base.gpus import WARP
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, Expr, Stmt, buffer_loads, substitute, uses, walk
 from tltrace_nb.core.compile.swizzle import rasterisation
 from tltrace_nb.data.sites import Rasterisation
-
-WARP = 32
-"""Threads of a warp."""
 
 Lanes = npt.NDArray[Any]
 

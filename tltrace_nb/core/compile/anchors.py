@@ -35,10 +35,12 @@ from tvm.tirx.expr import CallEffectKind
 from tltrace_nb.base.errors import PlacementError
 from tltrace_nb.core.compile.guards import encoded
 from tltrace_nb.core.compile.ir import (
+    WRITTEN,
     Expr,
     Stmt,
     children,
     flatten,
+    is_region,
     loads,
     post_order_visit,
     rebuild,
@@ -55,8 +57,6 @@ ANCHOR = "tltrace."
 LEAF = "tltrace.leaf"
 CARRIER = "__tlt_carrier"
 
-_REGION = "tl.region"
-_REGION_WRITTEN = 2
 _EXPLICIT_PIPELINE = ("tl_pipeline_order", "tl_pipeline_stage")
 
 
@@ -409,10 +409,9 @@ def written_buffers(statement: Stmt) -> list[Any]:
         return []
     found: list[Any] = []
     for argument in statement.value.args:
-        is_region = isinstance(argument, tirx.Call) and getattr(argument.op, "name", "") == _REGION
-        if not is_region:
+        if not is_region(argument):
             found += loads(argument)
-        elif int(argument.args[1]) & _REGION_WRITTEN:
+        elif int(argument.args[1]) & WRITTEN:
             found.append(argument.args[0].buffer)
     return found
 

@@ -26,6 +26,17 @@ ROOT_BLOCK = "tilelang_root"
 """Name that TileLang gives to the block around a kernel's body."""
 
 
+REGION = "tl.region"
+"""TileLang's operator for a part of a buffer: a load of its first element, how it is used, and its extents."""
+READ, WRITTEN = 1, 2
+"""Bits of how a region is used."""
+
+
+def is_region(value: Any) -> bool:
+    """Whether an argument of an operator is a region."""
+    return isinstance(value, tirx.Call) and getattr(value.op, "name", "") == REGION
+
+
 def flatten(statement: Stmt | None) -> list[Stmt]:
     """The statements of a body in order, nested sequences opened up; ``None`` and no-ops vanish."""
     if statement is None or _is_nop(statement):

@@ -16,7 +16,8 @@ from tvm.arith import Analyzer, ConstIntBound
 from tvm.ir import Range
 
 from tltrace_nb.base.errors import MarkerError
-from tltrace_nb.core.compile.active_threads import WARP, Lanes, LaunchShape, Reach
+from tltrace_nb.base.gpus import WARP
+from tltrace_nb.core.compile.active_threads import Lanes, LaunchShape, Reach
 from tltrace_nb.core.compile.arrivals import arrivals
 from tltrace_nb.core.compile.holds import CONSUMER, PRODUCER, ROLE_SCOPE
 from tltrace_nb.core.compile.ir import Expr, Stmt, ir_transform, op_name, walk

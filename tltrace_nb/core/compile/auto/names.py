@@ -14,11 +14,9 @@ from tvm import tirx
 
 from tltrace_nb.core.compile.anchors import is_pipelined
 from tltrace_nb.core.compile.auto.sync import WGMMA, arrived_at, awaited
-from tltrace_nb.core.compile.ir import Stmt, loads, op_name, walk
+from tltrace_nb.core.compile.ir import READ, WRITTEN, Stmt, is_region, loads, op_name, walk
 
 _TILE_OPERATOR = "tl.tileop."
-_REGION = "tl.region"
-_READ, _WRITTEN = 1, 2
 _GLOBAL, _SHARED = "global", "shared"
 _MOST_NAMES = 3
 
@@ -133,10 +131,10 @@ def _regions(call: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     reads: list[Any] = []
     writes: list[Any] = []
     for argument in call.args:
-        if isinstance(argument, tirx.Call) and getattr(argument.op, "name", "") == _REGION:
+        if is_region(argument):
             access = int(argument.args[1])
-            reads += [argument.args[0].buffer] * bool(access & _READ)
-            writes += [argument.args[0].buffer] * bool(access & _WRITTEN)
+            reads += [argument.args[0].buffer] * bool(access & READ)
+            writes += [argument.args[0].buffer] * bool(access & WRITTEN)
         else:
             reads += loads(argument)
     return tuple(reads), tuple(writes)
