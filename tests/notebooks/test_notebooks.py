@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ from lessons import FOLDER, LESSONS, printed, read, solved, tagged, tags
 from tltrace_nb import datasets
 
 MOST_BYTES = 150_000
+VARYING = re.compile(r" KiB$| at 0x")
+"""Sizes of files, which have a date in them, and addresses."""
 each_lesson = pytest.mark.parametrize(
     "lesson",
     [pytest.param(lesson, marks=[] if lesson.name[:2] == "01" else [pytest.mark.wide]) for lesson in LESSONS],
@@ -50,6 +53,23 @@ def test_a_lesson_runs_without_complaint_and_its_solutions_are_right(lesson: Pat
     assert len(checked) >= 2
     for cell in checked:
         assert "✓ Right" in printed(cell), (cell.source, printed(cell))
+
+
+def said(cell: Any) -> list[str]:
+    """What a cell prints and shows as text, without lines that differ from run to run."""
+    texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs]
+    return [line for text in texts for line in text.splitlines() if not VARYING.search(line)]
+
+
+@pytest.mark.wide
+@each_lesson
+def test_a_lesson_says_what_it_is_committed_with(lesson: Path) -> None:
+    committed, fresh = read(lesson), read(lesson)
+    execute(fresh, FOLDER)
+    for before, now in zip(committed.cells, fresh.cells, strict=True):
+        if before.cell_type == "code":
+            now.outputs = [output for output in now.outputs if WIDGET not in output.get("data", {})]
+            assert said(now) == said(before), before.source
 
 
 @each_lesson
