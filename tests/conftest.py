@@ -1,9 +1,21 @@
-"""What a run of the tests says first: whether those of a GPU are in it."""
+"""What the machine must have for a test: what it lacks is said first, or is the reason for which a test is skipped."""
 
 from __future__ import annotations
 
+import os
+import shutil
+
+import pytest
 import torch
+
+NVCC = shutil.which("nvcc") is not None or bool(os.environ.get("CUDA_HOME"))
 
 
 def pytest_report_header() -> str:
     return "GPU: tests/gpu is collected" if torch.cuda.is_available() else "no CUDA device: tests/gpu is not collected"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("nvcc") and not NVCC:
+        pytest.skip("needs nvcc, which compiles CUDA to machine code")

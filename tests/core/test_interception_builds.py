@@ -51,6 +51,7 @@ def records(kernel: Any) -> bool:
     return isinstance(kernel, TracedKernel) and "__tlt_record" in kernel.kernel.get_kernel_source()
 
 
+@pytest.mark.nvcc
 def test_a_marked_kernel_is_traced_without_automatic_markers_and_plain_elsewhere() -> None:
     with plain_builders(trace):
         kernel = copy()
@@ -63,6 +64,7 @@ def test_a_marked_kernel_is_traced_without_automatic_markers_and_plain_elsewhere
     assert kernel.get_kernel_source() == copy(marked=False).get_kernel_source()
 
 
+@pytest.mark.nvcc
 def test_the_untraced_kernel_of_a_traced_one_is_plain_also_within_a_block() -> None:
     with plain_builders(trace):
         kernel = copy()
@@ -71,6 +73,7 @@ def test_the_untraced_kernel_of_a_traced_one_is_plain_also_within_a_block() -> N
         assert "__tlt" not in kernel.get_kernel_source()
 
 
+@pytest.mark.nvcc
 def test_an_unmarked_kernel_is_traced_when_automatic_markers_are_asked_for() -> None:
     with plain_builders(trace):
         assert not records(copy(marked=False))
@@ -78,6 +81,7 @@ def test_an_unmarked_kernel_is_traced_when_automatic_markers_are_asked_for() -> 
             assert records(copy(marked=False))
 
 
+@pytest.mark.nvcc
 def test_within_untraced_a_program_is_left_alone() -> None:
     with plain_builders(trace), untraced():
         assert type(copy()) is JITKernel
@@ -94,6 +98,7 @@ class Failing:
         raise self.error
 
 
+@pytest.mark.nvcc
 def test_what_fails_for_a_reason_of_ours_runs_untraced_and_says_so_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +169,7 @@ def test_an_error_that_lost_its_name_in_tvm_says_where_it_was(monkeypatch: pytes
     assert "in alarm" in note
 
 
+@pytest.mark.nvcc
 def test_a_search_is_left_alone_and_what_it_chooses_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[bool] = []
 

@@ -58,14 +58,17 @@ def no_second_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(kernel.tl_nvcc, name, lambda code, **_: f"machine code of\n{code}")
 
 
+@pytest.mark.nvcc
 def test_every_public_attribute_of_a_kernel_is_decided_on(plain: Any) -> None:
     assert public(plain) == KERNEL.keys() | LAUNCHES
 
 
+@pytest.mark.nvcc
 def test_every_public_attribute_of_a_profiler_is_decided_on(plain: Any) -> None:
     assert public(plain.get_profiler()) == PROFILER
 
 
+@pytest.mark.nvcc
 @pytest.mark.parametrize("name", sorted(KERNEL))
 def test_an_attribute_of_a_traced_kernel_is_the_untraced_one_s(
     name: str, traced: TracedKernel, plain: Any, tmp_path: Path
@@ -73,6 +76,7 @@ def test_an_attribute_of_a_traced_kernel_is_the_untraced_one_s(
     assert KERNEL[name](traced, tmp_path) == KERNEL[name](plain, tmp_path)
 
 
+@pytest.mark.nvcc
 @pytest.mark.parametrize("name", sorted(KERNEL))
 def test_an_attribute_of_a_virtual_kernel_is_the_untraced_one_s(
     name: str, virtual: VirtualTracedKernel, plain: Any, tmp_path: Path
@@ -80,6 +84,7 @@ def test_an_attribute_of_a_virtual_kernel_is_the_untraced_one_s(
     assert KERNEL[name](virtual, tmp_path) == KERNEL[name](plain, tmp_path)
 
 
+@pytest.mark.nvcc
 def test_it_is_a_kernel_and_what_runs_has_a_parameter_more(traced: TracedKernel, virtual: VirtualTracedKernel) -> None:
     assert isinstance(traced, tilelang.JITKernel)
     assert isinstance(virtual, tilelang.JITKernel)
@@ -88,6 +93,7 @@ def test_it_is_a_kernel_and_what_runs_has_a_parameter_more(traced: TracedKernel,
     assert "__tlt" not in traced.get_kernel_source()
 
 
+@pytest.mark.nvcc
 def test_its_adapter_has_every_attribute_of_the_untraced_one_s(traced: TracedKernel, plain: Any) -> None:
     assert public(plain.adapter) <= {name for name in public(plain.adapter) if hasattr(traced.adapter, name)}
     assert traced.adapter.get_kernel_source(kernel_only=True) == plain.adapter.get_kernel_source(kernel_only=True)
@@ -112,6 +118,7 @@ def test_marking_a_kernel_that_records_keeps_its_own_markers(virtual: VirtualTra
     assert "sum" in {site.name for site in again.table.sites}
 
 
+@pytest.mark.nvcc
 def test_what_the_autotuner_keeps_of_it_is_the_untraced_kernel(
     traced: TracedKernel, plain: Any, tmp_path: Path
 ) -> None:
@@ -124,6 +131,7 @@ def test_what_the_autotuner_keeps_of_it_is_the_untraced_kernel(
     assert "__tlt" not in "".join(p.read_text() for p in texts[0])
 
 
+@pytest.mark.nvcc
 def test_times_are_said_once_to_be_the_traced_kernel_s(
     traced: TracedKernel, said: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

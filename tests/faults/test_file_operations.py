@@ -536,7 +536,7 @@ OTHERS = {
     "core.compile.auto.source._calls: linecache.getlines": "it gives no lines for a file that cannot be read",
     "core.runtime.environment._driver: shutil.which": "it gives nothing for what it cannot see",
     "script._home: absolute": "of a folder or archive; it does nothing but ask for the current folder",
-    "widget.timeline.Timeline: read_text": "when the package is imported: the installation cannot be read",
+    "widget.timeline._resource: read_text": "when the package is imported: the installation cannot be read",
     "cli._convert: write": "no file operation: a Format's",
     "cli._run: write": "no file operation: a Traced's",
     "processes.Traced._terminated: write": "no file operation: a Traced's",

@@ -252,6 +252,7 @@ def test_a_block_without_tracing_inside_leaves_the_program_alone() -> None:
         plain()  # as without a device
 
 
+@pytest.mark.nvcc
 def test_a_program_that_names_its_target_is_compiled_for_it() -> None:
     builder = tilelang.jit(plain.func.orig_func, out_idx=[-1], target={"kind": "cuda", "arch": "sm_90a"})
     with plain_builders(trace):
