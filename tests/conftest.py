@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 
 import pytest
 import torch
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell, and in all that it starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NVCC = shutil.which("nvcc") is not None or bool(os.environ.get("CUDA_HOME"))
 

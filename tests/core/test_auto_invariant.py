@@ -18,7 +18,7 @@ from tltrace_nb.core.compile.for_plain_jit import lower
 from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.options import TraceOptions
 
-CASES = cases(REFERENCES)
+CASES = cases(REFERENCES, newest=True)
 
 
 @functools.cache

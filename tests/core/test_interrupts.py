@@ -90,7 +90,6 @@ def interrupted(build: Callable[[], Any], code: CodeType, call: int) -> str:
                 sys.setprofile(None)
                 signal.raise_signal(signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C
     sys.setprofile(press)
     try:
         build()
@@ -98,7 +97,6 @@ def interrupted(build: Callable[[], Any], code: CodeType, call: int) -> str:
         return type(error).__name__ + (str(error) and f": {error}")
     finally:
         sys.setprofile(None)
-        signal.signal(signal.SIGINT, before)
     return "not called" if left > 0 else "swallowed"
 
 

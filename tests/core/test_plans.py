@@ -34,7 +34,8 @@ OFTEN_OTHERWISE = {
     "layer_norm_backward",
     "online_softmax",
 }
-"""Kernels that TileLang plans otherwise when it sees records: the default suite has these, the full one all."""
+"""Kernels that TileLang plans otherwise when it sees records: the default suite has the first, the wide tier these, the
+full one all."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +69,14 @@ class Build:
         return builds.planned(self.lowering, self.kernel.build, self.architecture, self.pass_configs)
 
 
+def _tier(kernel: str) -> list[Any]:
+    if kernel == "two_pipelines":
+        return []
+    return [pytest.mark.wide] if kernel in OFTEN_OTHERWISE else [pytest.mark.full]
+
+
 BUILDS = [
-    pytest.param(build, id=str(build), marks=[] if kernel.name in OFTEN_OTHERWISE else [pytest.mark.full])
+    pytest.param(build, id=str(build), marks=_tier(kernel.name))
     for kernel in KERNELS
     for architecture in kernel.architectures
     for specialised in ((True,) if architecture == "sm_80" else (True, False))

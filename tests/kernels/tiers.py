@@ -39,10 +39,15 @@ def tier(reference: Reference) -> list[Any]:
     return [] if reference.name in OFTEN else [pytest.mark.wide]
 
 
-def cases(references: Iterable[Reference]) -> list[Any]:
-    """Each reference on each architecture that it is meant for."""
+def cases(references: Iterable[Reference], *, newest: bool = False) -> list[Any]:
+    """Each reference on each architecture that it is meant for; ``newest``: by default on the newest of them alone."""
     return [
-        pytest.param(reference, architecture, id=f"{reference}-{architecture}", marks=tier(reference))
+        pytest.param(
+            reference,
+            architecture,
+            id=f"{reference}-{architecture}",
+            marks=tier(reference) or [pytest.mark.wide] * (newest and architecture != reference.architectures[-1]),
+        )
         for reference in references
         for architecture in reference.architectures
     ]
