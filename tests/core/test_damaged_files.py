@@ -14,7 +14,7 @@ from tltrace_nb.analysis.summary import summary
 from tltrace_nb.cli import main
 from tltrace_nb.core.loading import load
 from tltrace_nb.core.trace import Trace, TraceFileError
-from tltrace_nb.data import file_cost as filecost
+from tltrace_nb.data import file_cost
 from tltrace_nb.widget.figure import figure
 from tltrace_nb.widget.wire import encode
 
@@ -88,7 +88,7 @@ def test_a_damaged_file_costs_no_more_than_its_size_allows(tmp_path: Path) -> No
             refused += 1
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < filecost.ROOM + filecost.most(len(content)), (seed, peak, len(content))
+        assert peak < file_cost.ROOM + file_cost.most(len(content)), (seed, peak, len(content))
     assert 10 < refused < 60
 
 

@@ -1,6 +1,6 @@
 """A trace without what its own markers cost, and how much that was.
 
-In: a trace, and the cycles that one record takes. Out: :class:`CorrectedTrace`; a
+In: a trace, and the cycles that one record takes. Out: frames, which ``core.trace.CorrectedTrace`` has; a
 :class:`~tltrace_nb.analysis.table.Table` with ``columns.OVERHEAD``.
 
 A record reads the clock and then takes ``cost`` cycles of its thread. So whatever its thread does next is late by that,

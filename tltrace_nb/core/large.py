@@ -30,7 +30,7 @@ from tltrace_nb.data.chosen import evenly
 from tltrace_nb.data.clock import Clocks
 from tltrace_nb.data.decode import Frames, clocks_of, ctas_of, decode_rows
 from tltrace_nb.data.reading import Blocks, Writers, place_blocks, read_records, read_writers
-from tltrace_nb.data.sites import SiteTable, rows_at
+from tltrace_nb.data.sites import SiteTable, is_whole
 from tltrace_nb.data.tracefile import TraceFileError, TraceMeta
 from tltrace_nb.render.limits import PAGE_EVENTS
 
@@ -81,10 +81,7 @@ class LargeTrace:
     @property
     def whole(self) -> bool:
         """Whether every CTA was to record; as ``Trace.whole``."""
-        if self.table.ctas is None:
-            return True
-        grids = self.meta.grids
-        return grids is not None and rows_at(self.table, grids) == sum(x * y * z for x, y, z in grids)
+        return is_whole(self.table, self.meta.grids)
 
     @cached_property
     def ctas(self) -> pd.DataFrame:

@@ -224,6 +224,13 @@ def launch_rows(chosen: Chosen | None, number: int, grid: tuple[int | None, int 
     return x * y * z if chosen is None else chosen.of_launch(number, (x, y, z)).rows
 
 
+def is_whole(table: SiteTable, grids: tuple[Grid, ...] | None) -> bool:
+    """Whether every CTA of these launches was to record: neither did the author choose some, nor had some no room."""
+    if table.ctas is None:
+        return True
+    return grids is not None and rows_at(table, grids) == sum(math.prod(grid) for grid in grids)
+
+
 def rows_at(table: SiteTable, grids: tuple[Grid, ...]) -> int:
     """Rows that launches of these grids fill."""
     return sum(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tltrace_nb.base.checks import a, checked, file, optional, wrong
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.data.rows import Instant, Slice, rows
-from tltrace_nb.data.sites import SiteTable, rows_at
+from tltrace_nb.data.sites import SiteTable, is_whole
 from tltrace_nb.data.tracefile import TraceMeta, write_trace
 
 if TYPE_CHECKING:
@@ -111,10 +111,7 @@ class TraceData:
     @property
     def whole(self) -> bool:
         """Whether every CTA was to record: neither did the author choose some, nor had some no room."""
-        if self.table.ctas is None:
-            return True
-        grids = self.meta.grids
-        return grids is not None and rows_at(self.table, grids) == sum(x * y * z for x, y, z in grids)
+        return is_whole(self.table, self.meta.grids)
 
     @cached_property
     def _frames(self) -> Frames:

@@ -3,7 +3,7 @@
 In: slots, :class:`SiteTable` and :class:`TraceMeta`, or a path. Out: a file, or the three again.
 
 The raw record is what is kept; decoding it again with a newer version gives the better frames. A file may come from
-anywhere: nothing is unpickled, and what it would take in memory is known before it is taken (``core.filecost``). ::
+anywhere: nothing is unpickled, and what it would take in memory is known before it is taken (``data.file_cost``). ::
 
     meta.json   {"format": "tltrace", "version": 1, "meta": {…}, "table": {…}, "shape": [num_cta, num_writers, words]}
     slots.npy   int64, little-endian, C order
@@ -116,7 +116,7 @@ def write_trace(path: str | os.PathLike[str], slots: npt.NDArray[np.int64], tabl
 def read_trace(
     path: str | os.PathLike[str], limit: int | None = None
 ) -> tuple[npt.NDArray[np.int64], SiteTable, TraceMeta]:
-    """Read a trace that takes at most ``limit`` bytes of memory, slots and frames (``None``: as ``filecost.most``).
+    """Read a trace that takes at most ``limit`` bytes of memory, slots and frames (``None``: as ``file_cost.most``).
 
     Raises ``TraceFileError`` for anything but a sound file, and ``OSError`` where the path cannot be opened.
     """

@@ -12,13 +12,13 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
-from tltrace_nb.base.checks import checked, one_of, optional, pixels, text
-from tltrace_nb.render.lanes import LIMITED, TIMES, Time, selected
+from tltrace_nb.base.checks import checked, one_of, optional
+from tltrace_nb.render.lanes import Time, selected
 from tltrace_nb.render.limits import LIMIT
 from tltrace_nb.render.readable import TraceLike
 from tltrace_nb.render.svg import image
-from tltrace_nb.render.views import COLORS, LANES, Color, View
-from tltrace_nb.widget.figure import CONFIG, figure
+from tltrace_nb.render.views import Color, View
+from tltrace_nb.widget.figure import CONFIG, OPTIONS, figure
 from tltrace_nb.widget.html import table_html
 from tltrace_nb.widget.notebook import TABLE_ROWS, notebook_shell
 
@@ -32,15 +32,7 @@ RENDERERS: tuple[Renderer, ...] = ("timeline", "plotly")
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 
-@checked(
-    renderer=optional(one_of(RENDERERS)),
-    limit=LIMITED,
-    height=optional(pixels),
-    title=optional(text),
-    time=one_of(TIMES),
-    view=one_of(LANES),
-    color=one_of(COLORS),
-)
+@checked(renderer=optional(one_of(RENDERERS)), **OPTIONS)
 def show(
     trace: TraceLike,
     *,

@@ -72,14 +72,18 @@ _BADGE = _ON_PAPER | {
 _NOTHING = _ON_PAPER | {"x": 0.5, "y": 0.5, "font": {"size": 15}}
 
 
-@checked(
-    limit=LIMITED,
-    height=optional(pixels),
-    title=optional(text),
-    time=one_of(TIMES),
-    view=one_of(LANES),
-    color=one_of(COLORS),
-)
+OPTIONS = {
+    "limit": LIMITED,
+    "height": optional(pixels),
+    "title": optional(text),
+    "time": one_of(TIMES),
+    "view": one_of(LANES),
+    "color": one_of(COLORS),
+}
+"""What the options of a figure may be."""
+
+
+@checked(**OPTIONS)
 def figure(
     trace: TraceLike,
     *,
