@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -23,3 +25,11 @@ def pytest_report_header() -> str:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("nvcc") and not NVCC:
         pytest.skip("needs nvcc, which compiles CUDA to machine code")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _main_is_as_it_was() -> Iterator[None]:
+    """A shell of IPython takes the place of ``__main__``, and processes that are spawned later look for it there."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
