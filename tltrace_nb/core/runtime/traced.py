@@ -5,6 +5,7 @@ In: what was compiled, and how it was lowered. Out: callables that take and retu
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import secrets
@@ -134,14 +135,19 @@ class TracedKernel(RecordingKernel):
                 break
         else:
             device = torch.device("cuda", index)
-        make = torch.zeros if plan.zeroed else torch.empty
-        slots = make(plan.slots, dtype=torch.int64, device=device)
         if index == current:
             seal = _seal(device) if torch.cuda.is_current_stream_capturing() else None
         else:
             with torch.cuda.device(index):
                 seal = _seal(device) if torch.cuda.is_current_stream_capturing() else None
-        return TracedLaunch(self, shape, plan, slots, index, seal)
+        free = None
+        if plan.pooled and seal is None:
+            free = plan.free.setdefault((index, _stream(index)), [])
+            with contextlib.suppress(IndexError):  # also where another thread has just taken the last
+                return TracedLaunch(self, shape, plan, free.pop(), index, None, free)
+        make = torch.zeros if plan.zeroed else torch.empty
+        slots = make(plan.slots, dtype=torch.int64, device=device)
+        return TracedLaunch(self, shape, plan, slots, index, seal, free)
 
     def describe(self, launch: TracedLaunch) -> TraceMeta:
         """Where the trace of one of the kernel's launches comes from."""
@@ -278,6 +284,11 @@ class VirtualTracedKernel(RecordingKernel):
     def _context(self) -> Any:
         target = resolve_target({"kind": "cuda", "arch": self.virtual.gpu.architecture})
         return create_backend_context(target, None, "auto")
+
+
+def _stream(index: int) -> int:
+    """The handle of a card's current stream; ``torch.cuda.current_stream`` makes an object of it, which takes 1 µs."""
+    return int(torch._C._cuda_getCurrentRawStream(index))  # noqa: SLF001
 
 
 def _seal(device: Any) -> tuple[Any, int]:
