@@ -24,6 +24,7 @@ import datetime
 import json
 import multiprocessing
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -331,13 +332,13 @@ def origin(out: Path) -> dict[str, Any]:
     import tilelang
     import torch
 
-    query = ["nvidia-smi", "--query-gpu=driver_version,clocks.max.sm,clocks.sm", "--format=csv,noheader", "--id=0"]
-    driver, most, now = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split(", ")
+    tool, query = shutil.which("nvidia-smi"), "driver_version,clocks.max.sm,clocks.sm"
+    command = [str(tool), f"--query-gpu={query}", "--format=csv,noheader", "--id=0"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() if tool else ""
     return {
         "gpu": torch.cuda.get_device_name(),
         "sms": torch.cuda.get_device_properties(0).multi_processor_count,
-        "driver": driver,
-        "clocks": {"max": most, "at the start": now},
+        query: said,
         "cuda": torch.version.cuda,
         "versions": {"tilelang": tilelang.__version__, "torch": torch.__version__},
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -366,11 +367,11 @@ def record(out: Path, jobs: int, only: list[str]) -> None:
     chosen = [point for point in points() if point.key not in kept and (not only or point.sweep.name in only)]
     start = time.perf_counter()
     with folder, concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as workers:
-        tasks = [workers.submit(warmed, point.key, point.sweep.traced) for point in chosen]
+        tasks = {workers.submit(warmed, point.key, point.sweep.traced): point for point in chosen}
         watch = Stopwatch()
         found = {"origin": origin(out), "empty": watch.microseconds(empty()), "points": kept}
-        for number, (point, task) in enumerate(zip(chosen, tasks, strict=True)):
-            concurrent.futures.wait([task])  # a build that fails does so again in this process, and says why
+        for number, task in enumerate(concurrent.futures.as_completed(tasks)):
+            point = tasks[task]  # a build that failed does so again in this process, and says why
             entry = found["points"][point.key] = measured(point, watch)
             write(out, found)
             said = entry.get("error") or f"{entry['warm']:.1f} µs warm, {entry['cold']:.1f} cold"
