@@ -48,6 +48,11 @@ class LaunchPlan:
         """Whether slots of launches that are let go are used again."""
         return not self.zeroed and self.nbytes <= POOLED_BYTES
 
+    def free_of(self, device: int, stream: int) -> list[Any]:
+        """The slots that wait for a launch on a stream of a card: taken from its end, put back there."""
+        waiting = self.free.get((device, stream))
+        return self.free.setdefault((device, stream), []) if waiting is None else waiting
+
 
 class DeviceSlots:
     """The slots of one launch where the kernel writes them, ``int64[rows, writers, words]``, for a ``Trace`` to fetch.
