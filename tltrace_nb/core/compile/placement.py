@@ -51,7 +51,7 @@ def place(scheduled: Any, marked: MarkedKernel) -> Any:
     Raises ``PlacementError`` for a marker that could only be placed under a condition or in a loop in which it does not
     stand, and ``PayloadError`` as ``with_true_payloads``.
     """
-    placer = _Placer(marked, marked.end_of, Holder.of(scheduled))
+    placer = _Placer(marked, marked.end_of, Holder.of(scheduled, marked.end_of))
     placed = scheduled.with_body(placer.body(scheduled.body, frozenset(), ()))
     placed = with_true_payloads(placed, marked)
     return placed.with_body(_without_notes(placed.body))
@@ -233,15 +233,28 @@ class _Placer:
 
 
 def _between(statements: Iterable[tuple[Stmt, _Edges]]) -> Stmt:
-    """Statements with the records at their edges, those between two of them in the order of the author's markers."""
+    """Statements with the records at their edges, those between two of them in the order of the author's markers.
+
+    A marker that is a statement still is between the two like any other.
+    """
     result: list[Stmt] = []
-    waiting: list[_Record] = []
+    waiting: list[tuple[int, Stmt]] = []
+
+    def flush() -> None:
+        result.extend(statement for _, statement in sorted(waiting, key=lambda item: item[0]))
+        waiting.clear()
+
     for statement, edges in statements:
-        front, back = edges.take()
-        result += map(_statement, sorted([*waiting, *front], key=lambda record: record.site))
-        result.append(statement)
-        waiting = [*back]
-    return sequence([*result, *map(_statement, waiting)])
+        front, back = ([(record.site, _statement(record)) for record in records] for records in edges.take())
+        waiting += front
+        if is_site(statement):
+            waiting.append((site_id(statement), statement))
+        else:
+            flush()
+            result.append(statement)
+        waiting += back
+    flush()
+    return sequence(result)
 
 
 def _runs_once(loop: Any) -> bool:
