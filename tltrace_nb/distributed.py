@@ -27,9 +27,9 @@ import pandas as pd
 
 from tltrace_nb.base.checks import a, checked, file, number, optional
 from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base.numbers import count
 from tltrace_nb.core.loading import load
 from tltrace_nb.core.trace import Trace, TraceMeta
-from tltrace_nb.data.headline import count
 from tltrace_nb.data.slots import STATE_DONE, headers
 from tltrace_nb.data.trace_data import a_trace
 

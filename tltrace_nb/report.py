@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tltrace_nb.base import notices
+from tltrace_nb.base.numbers import NONE, count, duration
 from tltrace_nb.base.words import clean
 from tltrace_nb.core.runtime.runs import free_base, in_words
-from tltrace_nb.data.headline import NONE, UNMARKED, count, troubles
+from tltrace_nb.data.headline import UNMARKED, troubles
 from tltrace_nb.render.limits import PAGE_EVENTS
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _row(one: Written) -> tuple[str, ...]:
         clean(launched.kernel),
         ", ".join(extents),
         f"{launched.launches:,}",
-        NONE if launched.median_ns is None else f"{launched.median_ns / 1000:,.1f} µs",
+        NONE if launched.median_ns is None else duration(launched.median_ns),
         f"{len(trace):,}",
         f"{int(trace.losses['lost'].sum()):,}",
         one.why,

@@ -28,8 +28,8 @@ from tltrace_nb.analysis.ranges import ranges_of, renamed
 from tltrace_nb.analysis.spans import Array, Axis, Ints, groups
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.base.checks import checked, cycles, optional
+from tltrace_nb.base.numbers import count
 from tltrace_nb.data.decode import Frames
-from tltrace_nb.data.headline import count
 from tltrace_nb.data.trace_data import TraceData, a_trace
 
 if TYPE_CHECKING:

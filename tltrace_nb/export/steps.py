@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tltrace_nb.analysis.parts import Part, parts
+from tltrace_nb.base.numbers import missing
 from tltrace_nb.base.words import clean
-from tltrace_nb.render.text import HOVER_CHARS, missing, word
+from tltrace_nb.render.text import HOVER_CHARS, word
 
 if TYPE_CHECKING:
     import pandas as pd

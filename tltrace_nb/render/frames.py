@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from tltrace_nb.base.checks import wrong
+from tltrace_nb.base.numbers import count
 from tltrace_nb.data import columns
-from tltrace_nb.data.headline import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

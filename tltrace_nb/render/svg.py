@@ -10,13 +10,14 @@ import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.base.numbers import payload_text
 from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean
 from tltrace_nb.render.lanes import Layout, Time, layout, of_ctas, rows_of
 from tltrace_nb.render.limits import LIMIT
 from tltrace_nb.render.merging import merged_lines
 from tltrace_nb.render.readable import TraceLike
-from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text, payload_text
+from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

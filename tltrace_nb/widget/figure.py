@@ -15,13 +15,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tltrace_nb.base.checks import checked, one_of, optional, pixels, text
+from tltrace_nb.base.numbers import payload_text
 from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean, markup
 from tltrace_nb.render.lanes import LIMITED, OTHERS, TIMES, Layout, Time, layout, of_ctas, rows_of, selected
 from tltrace_nb.render.limits import LIMIT
 from tltrace_nb.render.merging import merged_lines
 from tltrace_nb.render.readable import TraceLike
-from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text, payload_text
+from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text
 from tltrace_nb.render.views import COLORS, LANES, Color, View, shades
 
 if TYPE_CHECKING:

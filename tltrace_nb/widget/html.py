@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from tltrace_nb.base.checks import checked, file, one_of, optional, pixels, text, whole
 from tltrace_nb.base.files import writing
+from tltrace_nb.base.numbers import number
 from tltrace_nb.base.palette import WARNING
 from tltrace_nb.base.words import clean
-from tltrace_nb.data.headline import by_name, number
+from tltrace_nb.data.headline import by_name
 from tltrace_nb.render.frames import Frames
 from tltrace_nb.render.lanes import LIMITED, TIMES, of_ctas, part, selected
 from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
