@@ -17,7 +17,7 @@ from tltrace_nb.base.numbers import NONE, count, duration
 from tltrace_nb.base.words import clean
 from tltrace_nb.core.runtime.runs import free_base, in_words
 from tltrace_nb.data.headline import UNMARKED, troubles
-from tltrace_nb.render.limits import PAGE_EVENTS
+from tltrace_nb.render.options import PAGE_EVENTS
 
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch

@@ -1,6 +1,6 @@
 """Slots to frames.
 
-In: the ``slots`` of a finished launch and the kernel's :class:`SiteTable`. Out: :class:`Frames`.
+In: the ``slots`` of a finished launch and the kernel's :class:`SiteTable`. Out: :class:`Decoded`.
 
 Whole arrays, no loop over records: they are gathered in order of track and time (writers already record in order of
 time, so this is a permutation of segments, not a sort), begins are paired with ends, and each column is one gather.
@@ -31,8 +31,8 @@ ROLES = ("producer", "consumer")
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
-    """The frames of one trace, with the columns of ``data.columns``."""
+class Decoded:
+    """What slots hold: the frames of one trace, with the columns of ``data.columns``."""
 
     events: pd.DataFrame
     ctas: pd.DataFrame
@@ -46,7 +46,7 @@ class Frames:
 
 def decode(
     slots: npt.NDArray[np.int64], table: SiteTable, grids: Grids | None = None, clock_ghz: float | None = None
-) -> Frames:
+) -> Decoded:
     """Decode the slots of one kernel into frames.
 
     ``slots`` is ``int64[num_cta, num_writers, words]`` as ``data.slots`` lays it out, and is only read. ``grids`` are
@@ -67,7 +67,7 @@ def decode_rows(
     grids: Grids | None = None,
     clock_ghz: float | None = None,
     clocks: Clocks | None = None,
-) -> Frames:
+) -> Decoded:
     """Decode rows of slots: ``blocks`` says where they ran, and ``clocks`` by which clock, where that is known."""
     writers = read_writers(slots, table)
     records = read_records(slots, table, blocks, writers)
@@ -84,7 +84,7 @@ def decode_rows(
         grids = tuple((x or 1, y or 1, z or 1) for x, y, z in (launch.grid for launch in table.launches))
     if missing := left_out(table, grids):
         losses.attrs[LEFT_OUT] = missing
-    return Frames(
+    return Decoded(
         events=events.copy(deep=False),
         ctas=ctas_of(table, blocks, writers, stay, clocks),
         flows=_flows(events, table),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tltrace_nb.data.decode import Frames
+    from tltrace_nb.data.decode import Decoded
 
 KEPT_ROWS = 100_000
 """Events up to which iterating a trace makes the list of all: some 300 bytes each."""
@@ -114,7 +114,7 @@ class TraceData:
         return is_whole(self.table, self.meta.grids)
 
     @cached_property
-    def _frames(self) -> Frames:
+    def _frames(self) -> Decoded:
         from tltrace_nb.data.decode import decode
 
         return decode(self.slots, self.table, self.meta.grids, self.meta.clock_ghz)

@@ -12,21 +12,19 @@ In: a trace. Out: a frame with the columns of ``Trace.events``, and the columns 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tltrace_nb.data.cells import category, masked
 from tltrace_nb.data.columns import EVENTS
+from tltrace_nb.render.options import Color, View
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tltrace_nb.data.trace_data import TraceData
-
-View = Literal["thread", "cta", "name", "sm"]
-Color = Literal["name", "payload", "duration", "wave"]
 
 LANES: Mapping[View, tuple[str, ...]] = {
     "thread": ("cta", "thread", "lane"),
@@ -35,7 +33,6 @@ LANES: Mapping[View, tuple[str, ...]] = {
     "sm": ("sm",),
 }
 """The columns that make a lane."""
-COLORS: tuple[Color, ...] = ("name", "payload", "duration", "wave")
 
 NO_PLACE = "view='sm': this trace does not tell on which SM, and when, its CTAs ran; trace.occupancy().notes says why"
 

@@ -8,21 +8,21 @@ security policy in the page forbids it. The page itself is ``page.html`` beside 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from tltrace_nb.base.checks import checked, file, one_of, optional, pixels, text, whole
+from tltrace_nb.base.checks import checked, file, optional, whole
 from tltrace_nb.base.files import writing
 from tltrace_nb.base.numbers import number
 from tltrace_nb.base.palette import WARNING
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.headline import by_name
-from tltrace_nb.render.frames import Frames
-from tltrace_nb.render.lanes import LIMITED, TIMES, of_ctas, part, selected
-from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
+from tltrace_nb.render.lanes import of_ctas, of_events, part, selected
+from tltrace_nb.render.options import DEFAULTS, PAGE_EVENTS, ViewOptions
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.render.text import badge
 from tltrace_nb.widget.wire import encode, unit
@@ -32,45 +32,31 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.render.lanes import Time
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 TABLE_ROWS = 200
 """Most names in the table of a page."""
 
 
-@checked(
-    path=file,
-    title=text,
-    limit=LIMITED,
-    time=one_of(TIMES),
-    height=optional(pixels),
-    most=optional(whole(1, "a number of events, at least 1, or None for all")),
-)
+@checked(path=file, most=optional(whole(1, "a number of events, at least 1, or None for all")))
 def write_html(
     trace: TraceLike,
     path: str | os.PathLike[str],
+    options: ViewOptions = DEFAULTS,
     *,
-    title: str = "",
-    ctas: Ctas | None = None,
-    events: pd.DataFrame | None = None,
-    limit: int = LIMIT,
-    time: Time = "auto",
-    height: int | None = None,
     most: int | None = PAGE_EVENTS,
 ) -> Path:
     """Write the timeline of ``trace`` to ``path`` (overwritten if it exists) and return the path.
 
-    Arguments: ``title`` defaults to the kernel's name; ``most``: events in the page, of which the CTAs are then chosen
-    from the beginning, the end and between, as the page says (``None``: all); the others are those of ``figure``. The
-    facts, the table and the timeline are about all events of the page, the still picture about as many as ``limit``
-    says; durations in the table are in cycles. Follows the reader's light or dark preference.
+    ``most``: events in the page, of which the CTAs are then chosen from the beginning, the end and between, as the page
+    says (``None``: all). The facts, the table and the timeline are about all events of the page, the still picture
+    about as many as ``options.limit`` says; durations in the table are in cycles. Follows the reader's light or dark
+    preference.
 
     Raises ``ValueError`` as ``figure`` does, and ``OSError`` when the file cannot be written.
     """
-    shown, note = part(selected(trace, events, ctas), most)
-    heading = escape(clean(title or trace.meta.kernel, 200))
+    shown, note = part(selected(trace, options.events, options.ctas), most)
+    heading = escape(clean(options.title or trace.meta.kernel, 200))
     worn = badge(trace.meta)
     kind = "badge warns" if worn and worn.warns else "badge"
     sign = f' <span class="{kind}" title="{escape(worn.why)}">{escape(worn.text)}</span>' if worn else ""
@@ -80,8 +66,8 @@ def write_html(
         note=f'<p class="note">{escape(note)}</p>' if note else "",
         facts="".join(f"<div><dt>{key}</dt><dd>{escape(fact)}</dd></div>" for key, fact in facts(trace, shown).items()),
         table=table_html(shown, TABLE_ROWS),
-        still=static_svg(trace, time=time, events=shown, limit=limit, title=""),
-        scripts=_scripts(trace, shown, time, height),
+        still=static_svg(trace, replace(options, ctas=None, events=shown, title="")),
+        scripts=_scripts(trace, shown, options),
         warning=WARNING,
     )
     with writing(path) as file:
@@ -89,13 +75,11 @@ def write_html(
     return Path(path)
 
 
-def _scripts(trace: TraceLike, events: pd.DataFrame, time: Time, height: int | None) -> str:
+def _scripts(trace: TraceLike, events: pd.DataFrame, options: ViewOptions) -> str:
     """The events and the timeline that draws them."""
-    losses = of_ctas(trace.losses, trace, events)
-    shown = Frames(events, trace.ctas, trace.flows, losses, trace.meta)
-    wire = encode(shown, title="", names=trace.events["name"].unique())
-    options = json.dumps({"height": height, "view": {"unit": unit(wire.aligned, events, time)}})
-    own = Template(_resource("page.js")).substitute(data=wire.script(), options=options)
+    wire = encode(of_events(trace, events), title="", names=trace.events["name"].unique())
+    mounted = json.dumps({"height": options.height, "view": {"unit": unit(wire.aligned, events, options.time)}})
+    own = Template(_resource("page.js")).substitute(data=wire.script(), options=mounted)
     return f'<script type="module">\n{_resource("static/timeline.js")}\n{own}</script>'
 
 

@@ -14,7 +14,7 @@ from tltrace_nb.data.trace_data import VIEWS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 
 class Member(Protocol):

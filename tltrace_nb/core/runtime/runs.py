@@ -128,9 +128,10 @@ def export_html(
         return
     from tltrace_nb.core.runtime.jit import table_of
     from tltrace_nb.data.selection import select
+    from tltrace_nb.render.options import ViewOptions
     from tltrace_nb.widget.html import write_html
 
-    write_html(select(list(events), table_of(compiled), sm_clock_ghz), path, title=title)
+    write_html(select(list(events), table_of(compiled), sm_clock_ghz), path, ViewOptions(title=title))
 
 
 def _check_tag(slots: Any, table: SiteTable) -> None:
