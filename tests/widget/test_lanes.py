@@ -1,6 +1,8 @@
 """Which events are drawn, in which lane, on which row, at which x."""
 
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -26,39 +28,24 @@ def test_a_lane_is_labelled_with_its_track_group_and_role() -> None:
     assert plan.lanes[0].label == "CTA 2 · t128 · main (math, consumer)"
 
 
-def test_nested_ranges_stand_below_their_parent() -> None:
-    assert sub_rows([0, 10, 20], [100, 90, 30], [-1, 0, 1]) == [0, 1, 2]
+ROWS = json.loads(Path(__file__).with_name("rows.json").read_text(encoding="utf-8"))
+"""Events as start, duration and row, as the front end has them, whose own tests read the same."""
 
 
-def test_ranges_one_after_another_share_a_row() -> None:
-    assert sub_rows([0, 10, 20], [10, 20, 30], [-1, -1, -1]) == [0, 0, 0]
-
-
-def test_crossing_ranges_have_rows_of_their_own() -> None:
-    assert sub_rows([0, 5], [10, 15], [-1, -1]) == [0, 1]
-
-
-def test_a_child_stands_below_a_parent_that_was_pushed_down() -> None:
-    assert sub_rows([0, 5, 11], [10, 15, 14], [-1, -1, 1]) == [0, 1, 2]
-
-
-def test_two_instants_at_once_stay_apart() -> None:
-    assert sub_rows([5, 5], [5, 5], [-1, -1]) == [0, 1]
+@pytest.mark.parametrize("events", ROWS.values(), ids=ROWS)
+def test_events_that_overlap_have_the_rows_of_the_front_end(events: list[list[int]]) -> None:
+    start, duration, rows = zip(*events, strict=True)
+    assert sub_rows(start, [a + b for a, b in zip(start, duration, strict=True)]) == list(rows)
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=30))
 def test_no_event_hides_another(spans: list[tuple[int, int]]) -> None:
     start = [a for a, _ in spans]
     end = [a + length for a, length in spans]
-    rows = sub_rows(start, end, [-1] * len(spans))
+    rows = sub_rows(start, end)
     for i, j in itertools.combinations(range(len(spans)), 2):
         if rows[i] == rows[j]:
             assert max(start[i], start[j]) >= min(max(end[i], start[i] + 1), max(end[j], start[j] + 1))
-
-
-def test_a_child_in_the_frame_is_drawn_one_row_below_its_parent() -> None:
-    plan = layout(make_trace([span("a", 0, 9), span("b", 1, 2, parent=0)]), ViewOptions(limit=9))
-    assert plan.events["y"].diff().iloc[1] == 1
 
 
 def test_one_cta_is_drawn_in_cycles() -> None:

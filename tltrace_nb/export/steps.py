@@ -1,7 +1,8 @@
 """A trace as begins, ends and instants on tracks that nest: what Perfetto's and Chrome's formats have in common.
 
 In: a trace. Out: :class:`Timeline`. Both formats know only slices that lie inside each other on a track. Ranges that
-cross are therefore spread over *sub-tracks*, each of which nests; a track that nests has one.
+cross are therefore spread over *sub-tracks*, each of which nests; a track that nests has one. (The rows of a picture,
+``lanes.sub_rows``, hold no two events at a time; a sub-track holds a whole nest, whose rows the reader makes.)
 """
 
 from __future__ import annotations

@@ -242,19 +242,22 @@ def choose(events: pd.DataFrame, limit: int) -> tuple[pd.DataFrame, str]:
     return chosen, f"showing {len(chosen):,} of {len(events):,} events: {what}"
 
 
-def sub_rows(start: Sequence[float], end: Sequence[float], parent: Sequence[int]) -> list[int]:
-    """The row of every event of one lane, from 0: below its parent, and where no earlier event still runs.
+def sub_rows(start: Sequence[float], end: Sequence[float]) -> list[int]:
+    """The row of every event of one lane, from 0: below what encloses it, and where nothing earlier still runs.
 
-    ``start`` and ``end`` are in cycles; ``parent`` is the position of the enclosing event in these sequences, or -1.
+    ``frontend/src/stack.ts`` has the same rule, and ``tests/widget/rows.json`` what both must give. An event of no
+    duration takes a cycle, so that two at once stay apart.
     """
     rows = [0] * len(start)
     busy: list[float] = []  # per row, when its last event ends
     for i in sorted(range(len(start)), key=lambda i: (start[i], -end[i], i)):
-        row = rows[parent[i]] + 1 if parent[i] >= 0 else 0
-        while row < len(busy) and busy[row] > start[i]:
+        begin, until = start[i], max(end[i], start[i] + 1)
+        row = len(busy)
+        while row > 0 and not (busy[row - 1] > begin and busy[row - 1] >= until):
+            row -= 1
+        while row < len(busy) and busy[row] > begin:
             row += 1
-        busy.extend([start[i]] * (row + 1 - len(busy)))
-        busy[row] = max(end[i], start[i] + 1)  # an instant takes a cycle, so that two at once stay apart
+        busy[row : row + 1] = [until]
         rows[i] = row
     return rows
 
@@ -306,11 +309,9 @@ def _rows_of_lane(track: pd.DataFrame, view: View) -> list[int]:
     """The row of every event of one lane."""
     if view == "sm":
         return [int(place) for place in track["place"]]
-    labels = {label: i for i, label in enumerate(track.index)}
-    parent = [-1 if pd.isna(p) else labels.get(p, -1) for p in track["parent"]]
     if view == "name":  # CTAs have no common count of cycles: by what is drawn
-        return sub_rows(track["x"].to_list(), (track["x"] + track["width"]).to_list(), parent)
-    return sub_rows(track["start"].to_list(), track["end"].to_list(), parent)
+        return sub_rows(track["x"].to_list(), (track["x"] + track["width"]).to_list())
+    return sub_rows(track["start"].to_list(), track["end"].to_list())
 
 
 def _title(lane: Lane, first: Mapping[str, Any], view: View) -> str:
