@@ -21,7 +21,7 @@ from tltrace_nb.base.errors import TraceError
 from tltrace_nb.core.api import TraceSwitch
 from tltrace_nb.core.compile.lowering import Lowering, prepare
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.core.runtime import environment, overhead
 from tltrace_nb.core.runtime.kept import SETTLED_AT_ONCE
 from tltrace_nb.core.runtime.launch import DeviceSlots, TracedLaunch
@@ -84,7 +84,7 @@ def sometimes() -> Any:
 def lowered(func: Any, **options: Any) -> Lowering:
     target = resolve_target({"kind": "cuda", "arch": "sm_90a"})
     with target:
-        return prepare(func, target, TraceOptions.of(**options))
+        return prepare(func, Scheduler(target), TraceOptions.of(**options))
 
 
 def planner(func: Any, outputs: tuple[int, ...] = (), **options: Any) -> LaunchPlanner:
