@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
-from tltrace_nb.data.trace_data import VIEWS
+from tltrace_nb.base.attached import attached
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,5 +57,4 @@ class Link:
 
 def link_of(trace: TraceLike) -> Link:
     """The link of ``trace``; it lives as long as the trace does."""
-    link: Link = vars(trace).setdefault(VIEWS, Link())
-    return link
+    return attached(trace, Link)
