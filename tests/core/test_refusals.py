@@ -26,7 +26,7 @@ from tltrace_nb.core.compile.numbering import has_markers, read_sites, strip
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.core.runtime.jit import table_of
-from tltrace_nb.core.runtime.runs import decode
+from tltrace_nb.core.runtime.running import decode
 from tltrace_nb.data.chosen import CtaRuns
 
 N = 128

@@ -96,12 +96,12 @@ class LargeTrace:
         """Per name count, durations, share of the CTAs' time and overlap, of all events; as ``Trace.summary``."""
         from tltrace_nb.analysis.launch import lacks
         from tltrace_nb.analysis.parts import each
-        from tltrace_nb.analysis.summary import Facts, facts, summed
+        from tltrace_nb.analysis.summary import Sums, summed, sums_of
 
-        def of_rows(rows: slice) -> tuple[Facts, pd.DataFrame]:
+        def of_rows(rows: slice) -> tuple[Sums, pd.DataFrame]:
             ids = np.arange(rows.start, rows.stop)
             frames = self._frames(ids, self._slots.rows(ids))
-            return facts(frames), frames.losses
+            return sums_of(frames), frames.losses
 
         time = int(self.ctas["duration"].sum())
         done = each(of_rows, self._parts)

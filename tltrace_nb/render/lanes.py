@@ -180,7 +180,7 @@ def _checked(events: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     return events
 
 
-def of_ctas(frame: pd.DataFrame, trace: TraceLike, shown: pd.DataFrame) -> pd.DataFrame:
+def of_shown_ctas(frame: pd.DataFrame, trace: TraceLike, shown: pd.DataFrame) -> pd.DataFrame:
     """The rows of ``frame`` (with a column ``cta``) about the CTAs in ``shown``; all if that is the whole trace."""
     return frame if len(shown) == len(trace.events) else frame[frame["cta"].isin(shown["cta"])]
 
@@ -189,7 +189,7 @@ def of_events(trace: TraceLike, events: pd.DataFrame) -> TraceLike:
     """``trace`` with these of its events, and the losses of their CTAs."""
     if events is trace.events:
         return trace
-    return Frames(events, trace.ctas, trace.flows, of_ctas(trace.losses, trace, events), trace.meta)
+    return Frames(events, trace.ctas, trace.flows, of_shown_ctas(trace.losses, trace, events), trace.meta)
 
 
 def part(events: pd.DataFrame, most: int | None) -> tuple[pd.DataFrame, str]:

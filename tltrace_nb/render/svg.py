@@ -15,7 +15,7 @@ from tltrace_nb.base.numbers import payload_text
 from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.frames import TraceLike
-from tltrace_nb.render.lanes import Layout, layout, of_ctas, rows_of
+from tltrace_nb.render.lanes import Layout, layout, of_shown_ctas, rows_of
 from tltrace_nb.render.merging import merged_lines
 from tltrace_nb.render.options import DEFAULTS, ViewOptions
 from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text
@@ -177,7 +177,7 @@ def _heading(trace: TraceLike, plan: Layout, title: str, width: int) -> list[tup
         (clean(title, 80) if title else "", 'font-size="14" font-weight="bold"'),
         (str(worn or ""), warn if worn and worn.warns else 'fill="#666666"'),
         (plan.note and f"{plan.note}; ctas= shows others", 'fill="#666666"'),
-        (loss_text(of_ctas(trace.losses, trace, plan.chosen)), warn),
+        (loss_text(of_shown_ctas(trace.losses, trace, plan.chosen)), warn),
         ((NO_EVENTS if trace.events.empty else NONE_SELECTED) if plan.chosen.empty else "", 'fill="#666666"'),
     ]
     return [(part, style) for text, style in lines for part in textwrap.wrap(text, int(width / _CHAR))]

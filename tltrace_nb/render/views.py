@@ -47,9 +47,9 @@ def ctas_as_events(trace: TraceData) -> pd.DataFrame:
 
     The name is the kernel's, the payload the CTA's wave. Raises ``ValueError`` where no CTA has both.
     """
-    from tltrace_nb.analysis.waves import of_ctas
+    from tltrace_nb.analysis.waves import ctas_in_waves
 
-    ctas = of_ctas(trace).sort_values(["sm", "place", "start_ns"], ignore_index=True)
+    ctas = ctas_in_waves(trace).sort_values(["sm", "place", "start_ns"], ignore_index=True)
     if ctas.empty:
         raise ValueError(NO_PLACE)
     count = len(ctas)
@@ -94,9 +94,9 @@ def shades(trace: TraceData, events: pd.DataFrame, color: Color) -> npt.NDArray[
     if color == "name":
         return None
     if color == "wave":
-        from tltrace_nb.analysis.waves import of_ctas
+        from tltrace_nb.analysis.waves import ctas_in_waves
 
-        waves = of_ctas(trace).set_index("cta")["wave"]
+        waves = ctas_in_waves(trace).set_index("cta")["wave"]
         return events["cta"].map(waves).to_numpy(np.float64)
     values: Any = events[color].astype("Float64").to_numpy(np.float64, na_value=np.nan)
     return np.asarray(values)

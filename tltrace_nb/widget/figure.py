@@ -18,7 +18,7 @@ from tltrace_nb.base.numbers import payload_text
 from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean, markup
 from tltrace_nb.data.frames import TraceLike
-from tltrace_nb.render.lanes import OTHERS, Layout, layout, of_ctas, rows_of
+from tltrace_nb.render.lanes import OTHERS, Layout, layout, of_shown_ctas, rows_of
 from tltrace_nb.render.merging import merged_lines
 from tltrace_nb.render.options import DEFAULTS, ViewOptions
 from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text
@@ -83,7 +83,7 @@ def figure(trace: TraceLike, options: ViewOptions = DEFAULTS) -> go.Figure:
     shade = shades(cast("TraceData", trace), plan.events, options.color)
     if shade is not None:
         plan = replace(plan, events=plan.events.assign(shade=shade))
-    losses = loss_text(of_ctas(trace.losses, trace, plan.chosen))
+    losses = loss_text(of_shown_ctas(trace.losses, trace, plan.chosen))
     heading = trace.meta.kernel if options.title is None else options.title
     for hint in ("", _TOO_LOW):
         lines = _title_lines(heading, (plan.note and plan.note + OTHERS, hint), losses)

@@ -21,7 +21,7 @@ from tltrace_nb.base.numbers import number
 from tltrace_nb.base.palette import WARNING
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.headline import by_name
-from tltrace_nb.render.lanes import of_ctas, of_events, part, selected
+from tltrace_nb.render.lanes import of_events, of_shown_ctas, part, selected
 from tltrace_nb.render.options import DEFAULTS, PAGE_EVENTS, ViewOptions
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.render.text import badge
@@ -60,11 +60,12 @@ def write_html(
     worn = badge(trace.meta)
     kind = "badge warns" if worn and worn.warns else "badge"
     sign = f' <span class="{kind}" title="{escape(worn.why)}">{escape(worn.text)}</span>' if worn else ""
+    facts = page_facts(trace, shown)
     page = Template(_resource("page.html")).substitute(
         title=heading,
         heading=heading + sign,
         note=f'<p class="note">{escape(note)}</p>' if note else "",
-        facts="".join(f"<div><dt>{key}</dt><dd>{escape(fact)}</dd></div>" for key, fact in facts(trace, shown).items()),
+        facts="".join(f"<div><dt>{key}</dt><dd>{escape(text)}</dd></div>" for key, text in facts.items()),
         table=table_html(shown, TABLE_ROWS),
         still=static_svg(trace, replace(options, ctas=None, events=shown, title="")),
         scripts=_scripts(trace, shown, options),
@@ -87,11 +88,11 @@ def _resource(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def facts(trace: TraceLike, events: pd.DataFrame) -> dict[str, str]:
+def page_facts(trace: TraceLike, events: pd.DataFrame) -> dict[str, str]:
     """What a reader wants to know first: kernel, device, and how much there is in ``events``, rows of the trace."""
     ranges = int((events["kind"] == "range").sum())
     device = clean(trace.meta.gpu, 80) if trace.meta.gpu else trace.meta.device
-    ctas = of_ctas(trace.ctas, trace, events)
+    ctas = of_shown_ctas(trace.ctas, trace, events)
     arrows = trace.flows["src"].isin(events.index) & trace.flows["dst"].isin(events.index)
     return {
         "kernel": clean(trace.meta.kernel, 80),
@@ -101,7 +102,7 @@ def facts(trace: TraceLike, events: pd.DataFrame) -> dict[str, str]:
         "ranges": f"{ranges:,}",
         "instants": f"{len(events) - ranges:,}",
         "arrows": f"{int(arrows.sum()):,}",
-        "lost": f"{int(of_ctas(trace.losses, trace, events)['lost'].sum()):,} records",
+        "lost": f"{int(of_shown_ctas(trace.losses, trace, events)['lost'].sum()):,} records",
     }
 
 
