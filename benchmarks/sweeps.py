@@ -229,8 +229,8 @@ def build(key: str, traced: bool) -> Any:
     func, configs = point.kernel()
     if not traced:
         return tilelang.compile(func, target=TARGET, pass_configs=configs)
-    from tltrace_nb.core.compile.options import TraceOptions
     from tltrace_nb.core.compile.compilation import Compilation
+    from tltrace_nb.core.compile.options import TraceOptions
     from tltrace_nb.core.runtime.jit import compile_traced
 
     captured: list[Any] = []
