@@ -18,7 +18,7 @@ from tltrace_nb.data.tracefile import believable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tltrace_nb.render.readable import MetaLike
+    from tltrace_nb.data.tracefile import TraceMeta
 
 HOVER_CHARS = 200
 """Longest name or source line in a hover text."""
@@ -40,7 +40,7 @@ class Badge:
         return f"{self.text}: {self.why}"
 
 
-def badge(meta: MetaLike) -> Badge | None:
+def badge(meta: TraceMeta) -> Badge | None:
     """``virtual GPU (h200 model)``, or what tracing costs where that was measured (``trace.overhead``), or nothing."""
     if meta.device == "virtual":
         return Badge(f"virtual GPU ({clean(meta.gpu, 40)})" if meta.gpu else "virtual GPU", SIMULATED, True)
