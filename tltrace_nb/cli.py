@@ -149,8 +149,9 @@ def _open(given: argparse.Namespace) -> None:
 
 
 def _summary(given: argparse.Namespace) -> None:
+    from tltrace_nb.base.numbers import number
     from tltrace_nb.base.words import clean
-    from tltrace_nb.data.headline import TABLE_NAMES, by_name, number
+    from tltrace_nb.data.headline import TABLE_NAMES, by_name
 
     trace = _load(given.file)
     print(repr(trace))

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from tltrace_nb.base.attached import attached
+
 
 class Closable(Protocol):
     """What can be shown, and ended."""
@@ -60,5 +62,4 @@ def note(timeline: Closable, shell: Any) -> None:
     code = parent.get("content", {}).get("code")
     cell = name or (f"code {code}" if code else f"display {id(timeline)}")
     execution = parent.get("header", {}).get("msg_id") or f"run {getattr(shell, 'execution_count', 0)}"
-    shown: Shown = vars(shell).setdefault("_tltrace_shown", Shown())
-    shown.add(timeline, cell, execution)
+    attached(shell, Shown).add(timeline, cell, execution)

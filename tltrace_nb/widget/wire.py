@@ -39,8 +39,8 @@ from tltrace_nb.render.text import badge, loss_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tltrace_nb.render.lanes import Time
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
+    from tltrace_nb.render.options import Time
 
 VERSION = 1
 INSTANT, TRUNCATED, PAYLOAD, PAYLOAD_END = 1, 2, 4, 8

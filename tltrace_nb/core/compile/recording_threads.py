@@ -17,7 +17,7 @@ from tvm.ir import Range
 
 from tltrace_nb.base.errors import MarkerError
 from tltrace_nb.base.gpus import WARP
-from tltrace_nb.core.compile.active_threads import Lanes, LaunchShape, Reach
+from tltrace_nb.core.compile.active_threads import ActiveThreads, Lanes, LaunchShape
 from tltrace_nb.core.compile.arrivals import arrivals
 from tltrace_nb.core.compile.holds import CONSUMER, PRODUCER, ROLE_SCOPE
 from tltrace_nb.core.compile.ir import Expr, Stmt, ir_transform, op_name, walk
@@ -107,7 +107,7 @@ class _Draft:
 
     @classmethod
     def of(cls, launch: LaunchShape, marked: MarkedKernel) -> _Draft:
-        draft = cls(_roles(launch, Reach(launch)), [], {})
+        draft = cls(_roles(launch, ActiveThreads(launch)), [], {})
         author_threads = math.prod(launch.author_block)
         shift = launch.threads - author_threads if draft.roles.automatic else 0
         begun: dict[int, frozenset[int]] = {}
@@ -177,7 +177,7 @@ def _choose(group: Group, threads: frozenset[int], shift: int, producer: frozens
     return frozenset([lead if lead in threads else min(threads)])
 
 
-def _roles(launch: LaunchShape, reach: Reach) -> _Roles:
+def _roles(launch: LaunchShape, active: ActiveThreads) -> _Roles:
     """Producer and consumer threads: TileLang's own split, else an author's split on the thread index.
 
     An author's branch that multiplies is the consumer, one that only copies the producer.
@@ -186,16 +186,16 @@ def _roles(launch: LaunchShape, reach: Reach) -> _Roles:
         if isinstance(statement, tirx.AttrStmt) and statement.attr_key == ROLE_SCOPE:
             branch = statement.body
             if isinstance(branch, tirx.IfThenElse):
-                truth = reach.branch(branch, True)
+                truth = active.branch(branch, True)
                 automatic = launch.threads != math.prod(launch.author_block)
                 return _Roles(_ids(truth), _ids(~truth), automatic)
     producer: frozenset[int] = frozenset()
     consumer: frozenset[int] = frozenset()
     for statement, above in walk(launch.body):
-        if not isinstance(statement, tirx.IfThenElse) or reach.evaluate(statement.condition) is None:
+        if not isinstance(statement, tirx.IfThenElse) or active.evaluate(statement.condition) is None:
             continue
         for case, then in ((statement.then_case, True), (statement.else_case, False)):
-            threads = reach.of(statement, above) & _ids(reach.branch(statement, then))
+            threads = active.of(statement, above) & _ids(active.branch(statement, then))
             work = {op_name(s).rsplit(".", 1)[-1] for s, _ in walk(case)} if case is not None else set()
             if any("gemm" in name or "mma" in name for name in work):
                 consumer |= threads

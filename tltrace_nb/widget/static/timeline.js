@@ -465,33 +465,41 @@ function payloadText(begin, end) {
   if (!begin || !end || begin === end) return begin || end;
   return `${begin} → ${end}`;
 }
-var grouped = new Intl.NumberFormat("en-US");
-var GROUPED = Array.from(
-  { length: 4 },
-  (_, digits) => new Intl.NumberFormat("en-US", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-    signDisplay: "negative"
-  })
-);
-function count(value, noun) {
-  return `${grouped.format(value)} ${noun}${value === 1 || value === 1n || value === -1 ? "" : "s"}`;
-}
 function number(value, digits = 0) {
-  return GROUPED[digits].format(value);
+  const text = typeof value === "bigint" ? String(value) : value.toFixed(digits);
+  if (typeof value !== "bigint" && !Number.isFinite(value)) return "–";
+  const [whole, rest] = text.replace(/^-(?=[0.]*$)/u, "").split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/gu, ",");
+  return rest === void 0 ? grouped : `${grouped}.${rest}`;
 }
-function nanoseconds(value) {
-  return `${number(value, 1)} ns`;
+function short(value, digits) {
+  return number(value, digits).replace(/(\.\d*?)0+$/u, "$1").replace(/\.$/u, "");
+}
+function count(value, noun) {
+  return nouns(number(value), value, noun);
+}
+function nouns(text, value, noun) {
+  return `${text} ${noun}${value === 1 || value === 1n || value === -1 || value === -1n ? "" : "s"}`;
+}
+var UNITS = [
+  { size: 1e6, unit: "ms", length: 3, point: 6 },
+  { size: 1e3, unit: "µs", length: 2, point: 3 },
+  { size: 1, unit: "ns", length: 1, point: 1 }
+];
+var NEARLY = 0.99995;
+function time(ns, digits) {
+  const suited = UNITS.find(({ size }) => Math.abs(ns) >= NEARLY * size) ?? UNITS[2];
+  return Number.isFinite(ns) ? `${number(ns / suited.size, suited[digits])} ${suited.unit}` : "–";
 }
 function duration(value, unit) {
-  if (unit === "cycles") return count(value < 10 ? Math.round(value * 100) / 100 : Math.round(value), "cycle");
-  const size = Math.abs(value);
-  if (size >= 1e6) return `${number(value / 1e6, 3)} ms`;
-  if (size >= 1e3) return `${number(value / 1e3, 2)} µs`;
-  return nanoseconds(value);
+  if (unit === "ns") return time(value, "length");
+  return nouns(short(value, value < 10 ? 2 : 0), value, "cycle");
+}
+function moment(ns) {
+  return time(ns, "point");
 }
 function percent(share) {
-  return Number.isFinite(share) ? `${(100 * share).toFixed(share < 0.1 ? 2 : 1)} %` : "–";
+  return Number.isFinite(share) ? `${number(100 * share, share < 0.1 ? 2 : 1)} %` : "–";
 }
 
 // src/facts.ts
@@ -499,7 +507,7 @@ function factsOf(i, events, texts, ns) {
   const lane = events.laneOf(i);
   const start = events.origin + BigInt(events.start[i]);
   const cycles = events.duration[i];
-  const at = (time) => nanoseconds(lane.nsOffset + lane.nsRate * time);
+  const at = (time2) => moment(lane.nsOffset + lane.nsRate * time2);
   const track = [`thread ${lane.thread}`, `lane ${clean(lane.name, 40)}`];
   if (lane.group) track.push(`group ${clean(lane.group, 40)}`);
   if (lane.role) track.push(`role ${clean(lane.role, 40)}`);
@@ -512,7 +520,7 @@ function factsOf(i, events, texts, ns) {
     const share = lane.ctaCycles > 0 ? `${percent(cycles / lane.ctaCycles)} of the CTA` : "";
     add2(
       "duration",
-      [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · ")
+      [count(cycles, "cycle"), ns ? duration(lane.nsRate * cycles, "ns") : "", share].filter(Boolean).join(" · ")
     );
   }
   if (events.isTruncated(i)) add2("state", "begun, never ended");
@@ -698,10 +706,10 @@ var Tally = class {
   time = new Float64Array(256);
   seen = [];
   total = 0;
-  add(code, time) {
+  add(code, time2) {
     if (this.time[code] === 0) this.seen.push(code);
-    this.time[code] += time;
-    this.total += time;
+    this.time[code] += time2;
+    this.total += time2;
   }
   get empty() {
     return this.seen.length === 0;
@@ -784,13 +792,13 @@ var Raster = class {
     this.columns.length = this.colors.length = 0;
     return looked;
   }
-  gather(column, code, time, inks, scale2, width) {
+  gather(column, code, time2, inks, scale2, width) {
     if (column >= width) return;
     if (column !== this.column) {
       this.flush(inks, scale2);
       this.column = column;
     }
-    this.tally.add(code, time);
+    this.tally.add(code, time2);
   }
   flush(inks, scale2) {
     if (this.tally.empty) return;
@@ -1353,7 +1361,7 @@ var Legend = class {
     const steps = this.scene.paint.colors.slice(0, 32);
     bar.style.background = `linear-gradient(to right, ${steps.map(css).join(",")})`;
     const { colorBy, unit } = this.scene.state;
-    const text = (value) => colorBy === "duration" ? duration(value, unit) : value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+    const text = (value) => colorBy === "duration" ? duration(value, unit) : short(value, 3);
     const line = h("span", { class: "tlt-count" }, `${colorBy} ${text(low)}`);
     const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high)));
     whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";
@@ -1566,8 +1574,8 @@ function middleOf({ strip, y }, row) {
   if (strip.kind !== "lane") return y + strip.body / 2;
   return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
 }
-function xOf(time, span, frame) {
-  return frame.gutter + (time - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
+function xOf(time2, span, frame) {
+  return frame.gutter + (time2 - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
 }
 function timeAt(x, span, frame) {
   return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
@@ -1591,14 +1599,14 @@ var Places = class {
   end(i) {
     return this.at(i, this.scene.axis.endOf(i));
   }
-  at(i, time) {
+  at(i, time2) {
     const row = this.scene.events.rowOf(i);
     const strip = this.byLane.get(this.scene.events.rowLane[row]);
     if (!strip) return null;
     const { ratio } = this.frame;
     const y = middleOf(strip, row);
     if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
-    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: y * ratio };
+    return { x: xOf(time2, this.scene.span, this.frame) * ratio, y: y * ratio };
   }
 };
 
@@ -1672,9 +1680,9 @@ var Axis = class {
   /** A time of the axis as text, with the digits that a step of `step` needs. */
   label(value, step2) {
     if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
-    const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const { size, unit } = UNITS.find((each) => step2 >= each.size) ?? UNITS[2];
     const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
-    return `${number((Number(this.origin) + value) / size, digits)} ${name2}`;
+    return `${number((Number(this.origin) + value) / size, digits)} ${unit}`;
   }
 };
 function join(a, b) {
@@ -2111,7 +2119,7 @@ var Minimap = class {
   count(signal, theme) {
     const { events, axis } = this.scene;
     const job = ++this.job;
-    const time = new Float32Array(COLUMNS * 256);
+    const time2 = new Float32Array(COLUMNS * 256);
     const { from, to } = axis.all;
     const scale2 = COLUMNS / (to - from);
     let row = 0;
@@ -2124,12 +2132,12 @@ var Minimap = class {
         for (let i = events.rowStart[row]; i < end; i++) {
           if (events.code[i] !== HIDDEN) {
             const x = (offset + rate * events.start[i] - from) * scale2;
-            add(time, events.code[i], x, x + rate * events.duration[i] * scale2);
+            add(time2, events.code[i], x, x + rate * events.duration[i] * scale2);
           }
         }
         counted += end - events.rowStart[row];
       }
-      this.time = time;
+      this.time = time2;
       this.paint(theme);
       this.redraw();
       if (row < events.rowLane.length) setTimeout(go, 0);
@@ -2137,24 +2145,24 @@ var Minimap = class {
     go();
   }
   paint(theme) {
-    const { still, scene, time } = this;
+    const { still, scene, time: time2 } = this;
     still.width = COLUMNS;
     still.height = MAP_HEIGHT;
     const context = context2d(still);
     let most = 0;
     const sums = new Float32Array(COLUMNS);
     for (let x = 0; x < COLUMNS; x++) {
-      for (let code = 0; code < 256; code++) sums[x] += time[x * 256 + code];
+      for (let code = 0; code < 256; code++) sums[x] += time2[x * 256 + code];
       most = Math.max(most, sums[x]);
     }
     const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
-      for (let x = 0; x < COLUMNS; x++) if (time[x * 256 + code] > 0) return true;
+      for (let x = 0; x < COLUMNS; x++) if (time2[x * 256 + code] > 0) return true;
       return false;
     });
     for (let x = 0; x < COLUMNS; x++) {
       let y = MAP_HEIGHT;
       for (const code of used) {
-        const share = time[x * 256 + code];
+        const share = time2[x * 256 + code];
         if (share === 0) continue;
         const high = Math.max(share / most * (MAP_HEIGHT - 4), 1);
         const full = scene.paint.colors[code % DIM];
@@ -2191,7 +2199,7 @@ var Minimap = class {
   window(width, left) {
     const { axis, span } = this.scene;
     const { from, to } = axis.all;
-    const at = (time) => left + Math.min(Math.max((time - from) / (to - from), 0), 1) * (width - left);
+    const at = (time2) => left + Math.min(Math.max((time2 - from) / (to - from), 0), 1) * (width - left);
     return [at(span.from), at(span.to)];
   }
   /** Dragging moves the window; outside of it, it first jumps there. */
@@ -2212,9 +2220,9 @@ var Minimap = class {
     canvas.addEventListener(
       "pointerdown",
       (event) => {
-        const time = timeAt2(event);
+        const time2 = timeAt2(event);
         const { from, to } = scene.span;
-        grabbed = time >= from && time <= to ? time - from : (to - from) / 2;
+        grabbed = time2 >= from && time2 <= to ? time2 - from : (to - from) / 2;
         canvas.setPointerCapture(event.pointerId);
         move(event);
       },
@@ -2228,14 +2236,14 @@ var Minimap = class {
     canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
   }
 };
-function add(time, code, x0, x1) {
+function add(time2, code, x0, x1) {
   const first = Math.max(Math.floor(x0), 0);
   const last = Math.min(Math.floor(x1), COLUMNS - 1);
   if (first === last) {
-    time[first * 256 + code] += Math.max(x1 - x0, 1e-4);
+    time2[first * 256 + code] += Math.max(x1 - x0, 1e-4);
     return;
   }
-  for (let x = first; x <= last; x++) time[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
+  for (let x = first; x <= last; x++) time2[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
 }
 
 // src/arrow.ts
@@ -2296,9 +2304,9 @@ function follows(events, a, b, step2) {
 }
 
 // src/walk.ts
-function nearest({ events, axis }, lane, time) {
+function nearest({ events, axis }, lane, time2) {
   const { offset, rate } = axis.line(lane);
-  const cycle = (time - offset) / rate;
+  const cycle = (time2 - offset) / rate;
   let best = -1;
   let distance = Number.POSITIVE_INFINITY;
   for (let row = lane.row; row < lane.row + lane.rows; row++) {
@@ -2313,9 +2321,9 @@ function onNextLane(scene, by) {
   const { events, axis, focused } = scene;
   const lane = events.laneOf(focused);
   const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
-  const time = (axis.startOf(focused) + axis.endOf(focused)) / 2;
+  const time2 = (axis.startOf(focused) + axis.endOf(focused)) / 2;
   for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
-    const near = nearest(scene, strips[n].node.lanes[0], time);
+    const near = nearest(scene, strips[n].node.lanes[0], time2);
     if (near >= 0) return near;
   }
   return -1;
@@ -2388,7 +2396,7 @@ var Overlay = class {
   area(span, lanes, frame, theme) {
     const { context, scene } = this;
     const { ratio, height } = frame;
-    const [from, to] = [span.from, span.to].map((time) => xOf(time, scene.span, frame) * ratio);
+    const [from, to] = [span.from, span.to].map((time2) => xOf(time2, scene.span, frame) * ratio);
     const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
     const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
     const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
@@ -2433,7 +2441,7 @@ var Overlay = class {
     const { ratio } = frame;
     const row = scene.events.rowOf(i);
     const lane = scene.events.lanes[scene.events.rowLane[row]];
-    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time) => xOf(time, scene.span, frame) * ratio);
+    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time2) => xOf(time2, scene.span, frame) * ratio);
     for (const each of shown) {
       if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
       const middle = middleOf(each, row) * ratio;
@@ -2892,10 +2900,10 @@ var Picture = class {
     context.textAlign = "left";
     context.textBaseline = "middle";
     const step2 = this.step(frame);
-    for (const [time, x] of this.tickPlaces(frame)) {
+    for (const [time2, x] of this.tickPlaces(frame)) {
       context.fillStyle = theme.soft;
       context.fillRect(x, top - 5 * ratio, Math.max(1, Math.round(ratio)), 5 * ratio);
-      const text = scene.axis.label(time, step2);
+      const text = scene.axis.label(time2, step2);
       if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
     }
     context.fillStyle = theme.soft;
@@ -2917,9 +2925,9 @@ var Picture = class {
   }
   tickPlaces(frame) {
     const { axis, span } = this.scene;
-    return ticks(span, this.step(frame), axis.origin).map((time) => [
-      time,
-      Math.round(xOf(time, span, frame) * frame.ratio)
+    return ticks(span, this.step(frame), axis.origin).map((time2) => [
+      time2,
+      Math.round(xOf(time2, span, frame) * frame.ratio)
     ]);
   }
 };
@@ -2991,12 +2999,12 @@ var Pointer = class {
     if (x < frame.gutter || x > frame.width) return -1;
     const { strip, row } = this.stripAt(y);
     if (!strip || strip.kind === "head" || strip.kind === "lane" && row < 0) return -1;
-    const time = timeAt(x, scene.span, frame);
+    const time2 = timeAt(x, scene.span, frame);
     const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
     const rows = strip.kind === "lane" ? [row] : strip.node.lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n));
     for (const each of rows) {
       const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[each]]);
-      const found = hit(scene.events, each, (time - offset) / rate, REACH * perPixel / rate);
+      const found = hit(scene.events, each, (time2 - offset) / rate, REACH * perPixel / rate);
       if (found >= 0) return found;
     }
     return -1;
@@ -3012,8 +3020,8 @@ var Pointer = class {
     const inGutter = x < frame.gutter;
     const tool = event.shiftKey || event.button === 1 ? "pan" : onAxis && this.to.tool() === "pan" ? "pan" : this.to.tool();
     const kind = inGutter ? strip ? "lane" : "none" : event.pointerType === "touch" && tool === "select" ? "pan" : tool;
-    const time = timeAt(x, this.scene.span, frame);
-    this.drag = { kind, x, y, time, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
+    const time2 = timeAt(x, this.scene.span, frame);
+    this.drag = { kind, x, y, time: time2, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
     this.stage.setPointerCapture(event.pointerId);
   }
   move(event) {
@@ -3040,8 +3048,8 @@ var Pointer = class {
   dragged(drag, x, y, done) {
     const { scene } = this;
     const frame = this.to.frame();
-    const time = timeAt(Math.min(Math.max(x, frame.gutter), frame.width), scene.span, frame);
-    const span = { from: Math.min(time, drag.time), to: Math.max(time, drag.time) };
+    const time2 = timeAt(Math.min(Math.max(x, frame.gutter), frame.width), scene.span, frame);
+    const span = { from: Math.min(time2, drag.time), to: Math.max(time2, drag.time) };
     if (drag.kind === "pan") {
       const shift = drag.time - timeAt(x, scene.span, frame);
       if (shift) scene.look({ from: scene.span.from + shift, to: scene.span.to + shift });
