@@ -86,12 +86,13 @@ def leaves_in(func: Any) -> set[int]:
 
 
 def sites_in(func: Any) -> set[int]:
-    """The sites that a PrimFunc holds, as statements or as anchors; a range's anchor stands for its begin alone."""
+    """The sites that record in a PrimFunc, as statements or as anchors; a range's anchor stands for its begin alone."""
     found = {site_id(s) for s, _ in walk(func.body) if is_site(s)}
-    for statement, _ in walk(func.body):
-        if is_leaf(statement):
-            found |= {anchor.site for anchor in read(statement)[1]}
-    return found
+    notes = [read(statement) for statement, _ in walk(func.body) if is_leaf(statement)]
+    leaves = {trail.number for trail, _ in notes if trail is not None}
+    return found | {
+        anchor.site for _, anchors in notes for anchor in anchors if anchor.leaf < 0 or anchor.leaf in leaves
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,24 +236,33 @@ class _Placer:
 def _between(statements: Iterable[tuple[Stmt, _Edges]]) -> Stmt:
     """Statements with the records at their edges, those between two of them in the order of the author's markers.
 
-    A marker that is a statement still is between the two like any other.
+    A marker that is a statement still is between the two like any other. What the scheduler has put between two
+    operators is behind the records of the first, but for those that follow one in front of the second.
     """
+    pairs = [(statement, *edges.take()) for statement, edges in statements]
     result: list[Stmt] = []
     waiting: list[tuple[int, Stmt]] = []
+    late: list[tuple[int, Stmt]] = []
 
     def flush() -> None:
         result.extend(statement for _, statement in sorted(waiting, key=lambda item: item[0]))
         waiting.clear()
 
-    for statement, edges in statements:
-        front, back = ([(record.site, _statement(record)) for record in records] for records in edges.take())
-        waiting += front
+    for i, (statement, front, back) in enumerate(pairs):
+        if front:
+            waiting += late
+            late.clear()
+        waiting += [(record.site, _statement(record)) for record in front]
         if is_site(statement):
             waiting.append((site_id(statement), statement))
         else:
             flush()
             result.append(statement)
-        waiting += back
+        next_front = next((records for _, records, _ in pairs[i + 1 :] if records), ())
+        for record in back:
+            behind = any(other.site < record.site for other in next_front)
+            (late if behind else waiting).append((record.site, _statement(record)))
+    waiting += late
     flush()
     return sequence(result)
 
