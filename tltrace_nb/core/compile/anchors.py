@@ -131,6 +131,7 @@ def attach(
     marked: MarkedKernel,
     *,
     everywhere: bool,
+    peels: bool,
     carry_in_value: bool = True,
     inline_lets: bool = False,
     dead: Set[int] = frozenset(),
@@ -138,6 +139,7 @@ def attach(
     """Turn the sites that the scheduler would trip over into anchors; the others stay where they are.
 
     ``everywhere``: anchor all of them (the whole kernel will be split into roles), not only those in pipelined loops.
+    ``peels``: the scheduler takes iterations off a pipelined loop, and a marker may be lost with what it drops there.
     ``carry_in_value``: a plain store carries its anchors around the stored value, else in a statement before it.
     ``inline_lets``: payloads use the values of variables in place of the variables, for TileLang inlines a variable
     that is used once, and drops one that a marker alone uses. ``dead``: the numbers of operators that the scheduler
@@ -148,7 +150,7 @@ def attach(
     numbers = leaf_numbers(body)
     lost = frozenset(leaf for leaf, number in numbers.items() if number in dead)
     written = frozenset(_written_in(marked.func.body))
-    attacher = _Attacher(marked, carry_in_value, written, numbers, lost, peels=not everywhere)
+    attacher = _Attacher(marked, carry_in_value, written, numbers, lost, peels)
     change = attacher.anchored if everywhere else attacher.plain
     return marked.func.with_body(change(body, _Context()))
 
@@ -223,7 +225,7 @@ class _Attacher:
     numbers: dict[Stmt, int]
     lost: frozenset[Stmt]
     peels: bool
-    """Whether the scheduler peels iterations off its pipelines: not those of a kernel that it divides into roles."""
+    """Whether the scheduler peels iterations off a pipeline: not off one that it divides into roles."""
 
     def carries(self, statement: Stmt) -> bool:
         """Whether a statement holds an operator that the scheduler keeps."""

@@ -139,6 +139,11 @@ def _longest(same: list[list[bool]]) -> list[int | None]:
 def _same(author: Any, condition: Condition, simplified: Callable[[Expr], Expr]) -> bool:
     if isinstance(author, str) or condition.holds is None:
         return isinstance(author, str) and author == _WHILE and condition.holds is None
+    if isinstance(author, tirx.EQ) and isinstance(author.a, tirx.IntImm) and isinstance(author.b, tirx.IntImm):
+        # Inside of an ``if`` on equality the scheduler puts the one side for the other.
+        holds = condition.holds
+        sides = (holds.a, holds.b) if isinstance(holds, tirx.EQ) else ()
+        return any(isinstance(side, tirx.IntImm) and int(side) == int(author.a) == int(author.b) for side in sides)
     return bool(structural_equal(simplified(author), simplified(condition.holds)))
 
 

@@ -85,6 +85,17 @@ def leaves_in(func: Any) -> set[int]:
     return {trail.number for trail in trails if trail is not None}
 
 
+def is_peeled(func: Any) -> bool:
+    """Whether iterations of a pipelined loop with anchors in it stand outside of the loop."""
+    notes = [read(statement) for statement, _ in walk(func.body) if is_leaf(statement)]
+    return any(
+        isinstance(anchor.loops[trail.outside], tirx.IntImm)
+        for trail, anchors in notes
+        for anchor in anchors
+        if trail is not None and 0 <= trail.outside < len(anchor.loops)
+    )
+
+
 def sites_in(func: Any) -> set[int]:
     """The sites that record in a PrimFunc, as statements or as anchors; a range's anchor stands for its begin alone."""
     found = {site_id(s) for s, _ in walk(func.body) if is_site(s)}

@@ -71,8 +71,9 @@ def plan(shapes: list[LaunchShape], marked: MarkedKernel) -> Plan:
         for thread, group in draft.groups.items():
             groups.setdefault(thread, group)
             roles[thread] = roles.get(thread) or draft.roles.of(thread)
-    if not groups:
-        groups, roles = {0: ENTRY_POINT}, {0: None}
+    if any(min(groups, default=shape.threads) >= shape.threads for shape in shapes):  # a CTA is there by its writers
+        groups[0] = ENTRY_POINT
+        roles.setdefault(0, None)
     writers = tuple(Writer(i, groups[t], roles[t], t) for i, t in enumerate(sorted(groups)))
     stops = [stop for draft in drafts for stop in draft.stops]
     certain = {stop.site for stop in stops if not stop.chosen <= stop.undecided}
