@@ -221,7 +221,7 @@ class _Structure:
         called = {s.macro for s, above in statements(kernel) if isinstance(s, Call)}
         for macro in kernel.macros:
             if macro.name in called:
-                inside |= {s.name for s, _ in walk(macro.body) if hasattr(s, "name")}
+                inside |= {getattr(s, "name", None) or getattr(s, "token", None) for s, _ in walk(macro.body)} - {None}
         return cls(pipelined, frozenset(inside), work, around)
 
 

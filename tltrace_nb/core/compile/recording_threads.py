@@ -111,6 +111,8 @@ class _Draft:
         draft = cls(_roles(launch, ActiveThreads(launch)), [], {})
         author_threads = math.prod(launch.author_block)
         shift = launch.threads - author_threads if draft.roles.automatic else 0
+        # A producer may have more threads than the author's block; those are nobody's.
+        nobody = frozenset(range(author_threads, launch.threads)) & draft.roles.producer if shift else frozenset()
         begun: dict[int, frozenset[int]] = {}
         places = ((statement, above) for statement, above in walk(launch.body) if is_site(statement))
         for (statement, above), arrival in zip(places, arrivals(launch), strict=True):
@@ -124,7 +126,7 @@ class _Draft:
             if site.kind is EventKind.RANGE_END:  # whoever has begun a range ends it
                 chosen = begun.get(site.range, frozenset()) & arrival.threads
             else:
-                parts = draft.roles.parts(arrival.threads, statement)
+                parts = draft.roles.parts(arrival.threads - nobody, statement)
                 chosen = frozenset().union(*(_choose(group, p, shift, draft.roles.producer) for p in parts))
                 begun[site.id] = begun.get(site.id, frozenset()) | chosen
             undecided = arrival.undecided if group.per == "group" else frozenset()
