@@ -150,7 +150,8 @@ class Holder:
                 held = [self.held(s, in_body(case, inner)) for s in flatten(case)]
                 united = _united([holds for holds in held if holds])
                 named.append({k: replace(_out(h), roles=frozenset([role]), climbed=False) for k, h in united.items()})
-            return _united(named)
+            united = _united(named)
+            return {key: _by_role(statement.condition, hold, named, key) for key, hold in united.items()}
         return {k: _climb(_out(h)) for k, h in _common(parts).items() if h.whose[0] is Whose.INNER}
 
     def _roles_of(self, condition: Expr) -> tuple[str, str]:
@@ -280,6 +281,16 @@ def _united(parts: list[Holds]) -> Holds:
         if all(first.with_iteration_of(other) for other in others):
             found[key] = _joined([first, *others])
     return found
+
+
+def _by_role(condition: Expr, hold: Hold, branches: list[Holds], key: Key) -> Hold:
+    """A hold of two roles, in which a payload of the author's thread index is that of each role's own."""
+    if not all(key in branch for branch in branches) or len(branches) == 1:
+        return hold
+    first, second = (branch[key].anchor.payload for branch in branches)
+    if structural_equal(first, second):
+        return hold
+    return replace(hold, anchor=replace(hold.anchor, payload=tirx.Select(condition, first, second)))
 
 
 def _joined(holds: list[Hold]) -> Hold:

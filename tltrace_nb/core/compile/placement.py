@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tvm import tirx
@@ -106,12 +106,12 @@ def sites_in(func: Any) -> set[int]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Record:
     """A site that is to record at some place, with the payload of that place.
 
     ``roles``: the roles that record it in code that both run, empty for what the place alone decides. ``outside``: it
-    stands outside of a block whose predicate its operators are under.
+    stands outside of a block whose predicate its operators are under. ``loops`` has the iteration, as an anchor's.
     """
 
     site: int
@@ -119,6 +119,12 @@ class _Record:
     condition: Any
     roles: frozenset[str] = frozenset()
     outside: bool = False
+    loops: tuple[Expr, ...] = ()
+
+    def precedes(self, other: _Record) -> bool:
+        """Whether the author's marker stands in front of another in one iteration of the loops around both."""
+        same = all(structural_equal(x, y) for x, y in zip(self.loops, other.loops, strict=False))
+        return same and self.site < other.site
 
 
 _Records = tuple[_Record, ...]
@@ -177,6 +183,7 @@ class _Placer:
                         self._mark(own, edges[marked[0]].front, edges[marked[-1]].back)
                     for i in run:
                         here[i].add(key)
+        _put_in_order(edges)
         inner = [(frozenset(k), above) for k, (_, above) in zip(here, around, strict=True)]
         remaining = iter(list(zip(self._insides(statements, inner, edges), edges, strict=True)))
         return [_between(itertools.islice(remaining, len(part))) for part in parts]
@@ -225,10 +232,10 @@ class _Placer:
         if anchor.mode in (Mode.WAITS, Mode.ARRIVALS) and holds[0].predicate is not None:
             # The scheduler waits for an iteration that does not exist, too.
             condition = holds[0].predicate if is_true(condition) else tirx.And(condition, holds[0].predicate)
-        record = _Record(anchor.site, anchor.payload, condition, roles, outside)
+        record = _Record(anchor.site, anchor.payload, condition, roles, outside, anchor.loops)
         (back if alone_behind else front).append(record)
         if end is not None:
-            back.append(_Record(end, anchor.payload, condition, roles, outside))
+            back.append(replace(record, site=end))
 
     def _check(self, key: Key, holds: list[Hold], above: Above) -> None:
         """Raise ``PlacementError`` where a marker would record under a condition or in a loop that it is not in."""
@@ -244,36 +251,36 @@ class _Placer:
         )
 
 
+def _put_in_order(edges: list[_Edges]) -> None:
+    """Move records behind an operator that follow one in front of the next over what the scheduler put between them."""
+    marked = [edge for edge in edges if edge.front or edge.back]
+    for edge, following in itertools.pairwise(marked):
+        late = [record for record in edge.back if any(other.precedes(record) for other in following.front)]
+        following.front += late
+        edge.back[:] = [record for record in edge.back if record not in late]
+
+
 def _between(statements: Iterable[tuple[Stmt, _Edges]]) -> Stmt:
     """Statements with the records at their edges, those between two of them in the order of the author's markers.
 
-    A marker that is a statement still is between the two like any other. What the scheduler has put between two
-    operators is behind the records of the first, but for those that follow one in front of the second.
+    A marker that is a statement still is between the two like any other.
     """
-    pairs = [(statement, *edges.take()) for statement, edges in statements]
     result: list[Stmt] = []
     waiting: list[tuple[int, Stmt]] = []
-    late: list[tuple[int, Stmt]] = []
 
     def flush() -> None:
         result.extend(statement for _, statement in sorted(waiting, key=lambda item: item[0]))
         waiting.clear()
 
-    for i, (statement, front, back) in enumerate(pairs):
-        if front:
-            waiting += late
-            late.clear()
+    for statement, edges in statements:
+        front, back = edges.take()
         waiting += [(record.site, _statement(record)) for record in front]
         if is_site(statement):
             waiting.append((site_id(statement), statement))
         else:
             flush()
             result.append(statement)
-        next_front = next((records for _, records, _ in pairs[i + 1 :] if records), ())
-        for record in back:
-            behind = any(other.site < record.site for other in next_front)
-            (late if behind else waiting).append((record.site, _statement(record)))
-    waiting += late
+        waiting += [(record.site, _statement(record)) for record in back]
     flush()
     return sequence(result)
 
