@@ -18,7 +18,7 @@ from tltrace_nb.core.compile.holds import role_scopes
 from tltrace_nb.core.compile.ir import loads, walk
 from tltrace_nb.core.compile.numbering import MarkedKernel, is_site, read_sites, site_id
 from tltrace_nb.core.compile.payloads import check_moving_payloads, without_payload
-from tltrace_nb.core.compile.placement import leaves_in, place, same_schedule, sites_in
+from tltrace_nb.core.compile.placement import is_peeled, leaves_in, place, same_schedule, sites_in
 from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.data.sites import EventKind, Site
 
@@ -67,13 +67,14 @@ def _attached(marked: MarkedKernel, bare: Any, scheduler: Scheduler) -> _Attache
     lossy = None
     for inline_lets, carry_in_value in itertools.product((False, True), (True, False)):
         dead: set[int] = set()
+        how = {"everywhere": everywhere, "carry_in_value": carry_in_value, "inline_lets": inline_lets}
         for _ in range(2):  # again without what the scheduler proves to be dead code
-            anchored = attach(
-                marked, everywhere=everywhere, carry_in_value=carry_in_value, inline_lets=inline_lets, dead=dead
-            )
+            anchored = attach(marked, **how, peels=not everywhere, dead=dead)
             scheduled = scheduler(anchored)
             if not same_schedule(scheduled, bare):
                 break
+            if everywhere and is_peeled(scheduled):
+                attach(marked, **how, peels=True, dead=dead)  # which refuses what is lost
             missing = sites_in(anchored) - sites_in(scheduled)
             if not missing or not missing - dead_sites(marked, scheduler):
                 return _Attached(anchored, scheduled)

@@ -71,8 +71,9 @@ def plan(shapes: list[LaunchShape], marked: MarkedKernel) -> Plan:
         for thread, group in draft.groups.items():
             groups.setdefault(thread, group)
             roles[thread] = roles.get(thread) or draft.roles.of(thread)
-    if not groups:
-        groups, roles = {0: ENTRY_POINT}, {0: None}
+    if any(min(groups, default=shape.threads) >= shape.threads for shape in shapes):  # a CTA is there by its writers
+        groups[0] = ENTRY_POINT
+        roles.setdefault(0, None)
     writers = tuple(Writer(i, groups[t], roles[t], t) for i, t in enumerate(sorted(groups)))
     stops = [stop for draft in drafts for stop in draft.stops]
     certain = {stop.site for stop in stops if not stop.chosen <= stop.undecided}
@@ -110,6 +111,8 @@ class _Draft:
         draft = cls(_roles(launch, ActiveThreads(launch)), [], {})
         author_threads = math.prod(launch.author_block)
         shift = launch.threads - author_threads if draft.roles.automatic else 0
+        # A producer may have more threads than the author's block; those are nobody's.
+        nobody = frozenset(range(author_threads, launch.threads)) & draft.roles.producer if shift else frozenset()
         begun: dict[int, frozenset[int]] = {}
         places = ((statement, above) for statement, above in walk(launch.body) if is_site(statement))
         for (statement, above), arrival in zip(places, arrivals(launch), strict=True):
@@ -123,7 +126,7 @@ class _Draft:
             if site.kind is EventKind.RANGE_END:  # whoever has begun a range ends it
                 chosen = begun.get(site.range, frozenset()) & arrival.threads
             else:
-                parts = draft.roles.parts(arrival.threads, statement)
+                parts = draft.roles.parts(arrival.threads - nobody, statement)
                 chosen = frozenset().union(*(_choose(group, p, shift, draft.roles.producer) for p in parts))
                 begun[site.id] = begun.get(site.id, frozenset()) | chosen
             undecided = arrival.undecided if group.per == "group" else frozenset()
