@@ -131,6 +131,14 @@ def read_trace(
         return slots, table, meta
 
 
+def files_at(path: Path) -> list[Path]:
+    """``path``, or the trace files in it where it is a folder. Raises ``TraceFileError`` for one without any."""
+    files = sorted(path.glob("*.tltrace")) if path.is_dir() else [path]
+    if not files:
+        raise TraceFileError(f"{path}: there is no .tltrace file in this folder")
+    return files
+
+
 def nbytes(shape: tuple[int, int, int]) -> int:
     """Bytes of slots of this shape."""
     return math.prod(shape) * np.dtype(np.int64).itemsize
