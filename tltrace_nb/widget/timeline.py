@@ -8,11 +8,8 @@ are positions of the selected events, and what the view looks like.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from functools import cached_property
-from importlib.resources import files
-from string import Template
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
@@ -39,6 +36,7 @@ from tltrace_nb.base.checks import (
 from tltrace_nb.base.words import clean
 from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.render.lanes import TIMES, of_ctas, selected
+from tltrace_nb.widget.front import LOADER, SCRIPT, STILL, saved_html
 from tltrace_nb.widget.linked import Link, link_of
 from tltrace_nb.widget.notebook import notebook_shell, still
 from tltrace_nb.widget.runs import from_runs, to_runs
@@ -57,8 +55,8 @@ SAVED_BYTES = 2_000_000
 """Most bytes of events that go into the widget's state, which a notebook may save."""
 _WORTH_PACKING = 12 * SAVED_BYTES
 """Columns above it are not even packed to see whether they are small enough."""
-STILL = "tltrace-still"
-"""Class of the still pictures that stand for timelines."""
+ABOVE = "<!-- the timeline, as far as it is saved, is above -->"
+"""The widget's output where it is not the widget."""
 _ROWS = """a query such as "name == 'mma'", a mask, rows of the frame, or a function from it to one of these"""
 THEMES = ("auto", "light", "dark")
 KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "layout")
@@ -66,14 +64,6 @@ VIEW_KEYS = (
     "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "ghost", "collapsed", "hidden",
     "pinned", "order",
 )  # fmt: skip
-
-
-def _resource(*path: str) -> str:
-    return files(__package__).joinpath(*path).read_text(encoding="utf-8")
-
-
-_SCRIPT = gzip.compress(_resource("static", "timeline.js").encode(), 9, mtime=0)
-_LOADER = Template(_resource("loader.js")).substitute(edition=hashlib.sha256(_SCRIPT).hexdigest()[:16])
 
 
 class Timeline(anywidget.AnyWidget):
@@ -99,13 +89,13 @@ class Timeline(anywidget.AnyWidget):
     >>> timeline.selection.groupby("name").duration.describe()
     """
 
-    _esm = _LOADER
+    _esm = LOADER
 
     _link: Link | None = None
     _owns_layout = False
 
-    script = traitlets.Bytes(_SCRIPT).tag(sync=True)
-    """The front end, packed, for the loader: a page evaluates it once, however many timelines it shows."""
+    script = traitlets.Bytes().tag(sync=True)
+    """The front end, packed, for the loader. In a Jupyter notebook it is sent on demand, and so not saved each time."""
     header = traitlets.Unicode().tag(sync=True)
     """What the events are: JSON, see ``wire``."""
     columns = traitlets.Bytes().tag(sync=True)
@@ -170,6 +160,7 @@ class Timeline(anywidget.AnyWidget):
             columns=packed,
             height=height,
             theme=theme,
+            script=SCRIPT if notebook_shell() is None else b"",
             view={"unit": unit} | _checked(view or {}),
             still=f"{STILL}-{uuid4().hex}",
             **layout,
@@ -312,6 +303,8 @@ class Timeline(anywidget.AnyWidget):
     def _answer(self, _: object, content: Any, __: object) -> None:
         if content == {"kind": "columns"}:
             self.send({"kind": "columns"}, buffers=[self._columns])
+        if content == {"kind": "script"}:
+            self.send({"kind": "script"}, buffers=[SCRIPT])
 
     @cached_property
     def _texts(self) -> dict[str, str]:
@@ -331,7 +324,7 @@ class Timeline(anywidget.AnyWidget):
         return {**data, **self._texts}, metadata
 
     def _ipython_display_(self) -> None:
-        """Two outputs: the still picture, which a view hides as long as there is one, and the widget.
+        """Two outputs: one that is saved, which a view hides as long as there is one, and the widget.
 
         A single output would show nothing in a notebook that is opened without a kernel: JupyterLab takes the widget's
         form of it, and finds no model.
@@ -346,11 +339,12 @@ class Timeline(anywidget.AnyWidget):
                 self.layout.open()
             self.open()
             self._join()
-        note(self, shell)
+        front = note(self, shell, brings=bool(self.columns))
         data, metadata = self._widget_bundle()
-        picture = f'<div class="{STILL} {self.still}">{self._texts["text/html"]}</div>'
-        display({**self._texts, "text/html": picture}, raw=True)  # type: ignore[no-untyped-call]
-        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+        options = {"height": self.height, "theme": self.theme, "view": self.view}
+        saved = saved_html(self._texts["text/html"], self.still, self.header, self.columns, options, front=front)
+        display({**self._texts, "text/html": saved}, raw=True)  # type: ignore[no-untyped-call]
+        display({**data, "text/html": ABOVE}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
 
 def _packed(columns: bytes, save: bool) -> bytes:

@@ -4229,6 +4229,54 @@ async function inflate(packed) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+// src/saved.ts
+var GRACE_MS = 1e3;
+function define(name2) {
+  if (customElements.get(name2)) return;
+  class Saved extends HTMLElement {
+    sight = new IntersectionObserver((entries) => this.seen(entries[entries.length - 1]));
+    place = document.createElement("div");
+    view = null;
+    waiting = 0;
+    connectedCallback() {
+      this.sight.observe(this);
+    }
+    disconnectedCallback() {
+      this.sight.disconnect();
+      this.close();
+    }
+    seen(entry) {
+      clearTimeout(this.waiting);
+      if (entry.isIntersecting && !this.view) this.waiting = window.setTimeout(() => this.open(), GRACE_MS);
+      else if (!this.getClientRects().length) this.close();
+    }
+    async open() {
+      const { header, columns, options } = this.dataset;
+      if (!this.getClientRects().length || !header || !columns) return;
+      const stills = [...this.children];
+      this.append(this.place);
+      const view = await mount(this.place, { header, columns }, JSON.parse(options ?? "{}")).catch((error) => {
+        console.error(error);
+        this.place.remove();
+        return null;
+      });
+      if (!view) return;
+      this.view = view;
+      for (const still of stills) still.hidden = true;
+      if (!this.isConnected) this.close();
+    }
+    close() {
+      clearTimeout(this.waiting);
+      this.view?.close();
+      this.view = null;
+      this.place.remove();
+      this.place.replaceChildren();
+      for (const still of this.children) still.hidden = false;
+    }
+  }
+  customElements.define(name2, Saved);
+}
+
 // src/widget.ts
 var PATIENCE_MS = 6e4;
 async function render({ model, el }) {
@@ -4341,5 +4389,6 @@ var Still = class {
 var widget = { render };
 export {
   widget as default,
+  define,
   mount
 };
