@@ -204,19 +204,17 @@ class TraceMagics(Magics):
             captured = trace.since(before)
             if captured:
                 with _secondary("show what was captured before the error"):
-                    self._present(captured, request, "", trace.launches - before)
+                    self._present(captured, request, "", trace.launches - before, before)
             raise
         captured = trace.since(before)
-        self._present(
-            captured,
-            request,
-            "" if captured else self._reason(kernels, list(interception.built_before)),
-            trace.launches - before,
-        )
+        why = "" if captured else self._reason(kernels, list(interception.built_before))
+        self._present(captured, request, why, trace.launches - before, before)
         return value
 
-    def _present(self, captured: list[Trace], request: Request, why_nothing: str, launches: int = 1) -> None:
-        """Assign, dump and show the traces of so many launches, with a line on what is not shown."""
+    def _present(
+        self, captured: list[Trace], request: Request, why_nothing: str, launches: int = 1, before: int = 0
+    ) -> None:
+        """Assign, dump and show the traces of so many launches, those after ``before``, and say what is not shown."""
         if request.variable is not None:
             self.shell.user_ns[request.variable] = captured if len(captured) > 1 else next(iter(captured), None)
         if not captured:
@@ -238,8 +236,19 @@ class TraceMagics(Magics):
 
             stem = request.stem
             print(f"[tltrace] {written(lambda: trace.dump(last, None, stem=stem))}")
-        if request.show:
+        if request.show and len(captured) > 1:
+            self._show_launches(captured, before)
+        elif request.show:
             last.show()
+
+    def _show_launches(self, captured: list[Trace], before: int) -> None:
+        """All launches that stay on one time axis."""
+        from tltrace_nb.render.launches import Kept, together
+        from tltrace_nb.widget.display import show
+
+        groups = list(enumerate(trace.launched(before)))
+        known = {id(each): Kept(each, why, group.launches, n) for n, group in groups for why, each in group.kept}
+        show(together([known[id(each)] for each in captured]))
 
     def _kernels(self, tree: ast.AST) -> dict[str, Any]:
         """The names in the code that stand for builders, or for kernels that do not record, now."""
@@ -369,7 +378,7 @@ def _where(count: int, launches: int, request: Request) -> str:
     if launches > count:
         stay = "that of 1 stays" if count == 1 else f"those of {count} stay"
         head = f"{launches:,} launches, {stay} (--keep-launches chooses)"
-    shown = ", the last one is shown" if request.show else ""
+    shown = (", it is shown" if count == 1 else ", they are shown") if request.show else ""
     kept = held if request.variable is None else f"{request.variable} and in {held}"
     return f"captured {head}{shown}; {'it is' if count == 1 else 'all are'} in {kept}"
 

@@ -31,6 +31,7 @@ export function factsOf(i: number, events: Events, texts: Texts, ns: boolean): F
   }
   if (events.isTruncated(i)) add("state", "begun, never ended");
   add("rank", lane.rank === null ? "" : String(lane.rank));
+  add("launch", lane.launch === null ? "" : String(lane.launch));
   add("CTA", `${lane.cta} (${lane.block.join(", ")})${lane.sm >= 0 ? ` · SM ${lane.sm}` : ""}`);
   add("track", track.join(" · "));
   if (events.source(i)) add("source", clean(events.source(i)));

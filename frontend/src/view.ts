@@ -11,6 +11,7 @@ import { help } from "./help";
 import { fromRuns, toRuns } from "./ids";
 import { type Desk, press } from "./keys";
 import { Texts } from "./label";
+import { Launches } from "./launches";
 import { Menu } from "./menu";
 import { Minimap } from "./minimap";
 import { Overlay } from "./overlay";
@@ -65,6 +66,7 @@ export class View {
   private readonly minimap: Minimap;
   private readonly bar: Bar;
   private readonly legend: Legend;
+  private readonly launches: Launches;
   private readonly panel: Panel;
   private readonly spoken: Spoken;
   private readonly texts: Texts;
@@ -118,6 +120,7 @@ export class View {
       signal,
     );
     this.legend = new Legend(scene, signal);
+    this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
     const losses = wire.header.losses
       ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses)
@@ -134,6 +137,7 @@ export class View {
       h("style", {}, STYLE),
       this.bar.root,
       losses,
+      this.launches.root,
       this.note,
       this.words,
       this.map,
@@ -231,6 +235,7 @@ export class View {
       unit = scene.state.unit;
       this.bar.show();
       this.legend.show();
+      this.launches.show();
       this.soon();
     });
     scene.on("moved", () => this.soon());

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
@@ -36,6 +37,7 @@ from tltrace_nb.base.checks import (
 from tltrace_nb.base.words import clean
 from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.render.lanes import TIMES, of_ctas, selected
+from tltrace_nb.render.launches import Launches, of_traces, together
 from tltrace_nb.widget.front import LOADER, SCRIPT, STILL, saved_html
 from tltrace_nb.widget.linked import Link, link_of
 from tltrace_nb.widget.notebook import notebook_shell, still
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tltrace_nb.core.compile.options import Ctas
+    from tltrace_nb.data.trace_data import TraceData
     from tltrace_nb.render.lanes import Time
     from tltrace_nb.render.readable import TraceLike
 
@@ -61,16 +64,17 @@ _ROWS = """a query such as "name == 'mma'", a mask, rows of the frame, or a func
 THEMES = ("auto", "light", "dark")
 KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "layout")
 VIEW_KEYS = (
-    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "ghost", "collapsed", "hidden",
-    "pinned", "order",
+    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "hidden_launches", "ghost",
+    "collapsed", "hidden", "pinned", "order",
 )  # fmt: skip
 
 
 class Timeline(anywidget.AnyWidget):
     """The events of a trace on lanes: SM, CTA, thread, lane; ``?`` in the view lists its keys.
 
-    ``source``: a ``Trace``, or a frame of events with the columns name, lane, cta, thread, start and end; see
-    ``columns.EVENTS`` for these and for the others, which are used where they are there.
+    ``source``: a ``Trace``; a list of them, which are launches on one time axis; or a frame of events with the columns
+    name, lane, cta, thread, start and end; see ``columns.EVENTS`` for these and for the others, which are used where
+    they are there.
     ``ctas``, ``events``: what of it is shown, as in ``Trace.show``.
     ``time``: the unit of the axis at first, ``"cycles"``, ``"ns"`` or ``"auto"``: ns for several CTAs where known.
     ``height``: of the lanes, in pixels (default: by their number, up to 560).
@@ -126,7 +130,7 @@ class Timeline(anywidget.AnyWidget):
     )
     def __init__(
         self,
-        source: TraceLike | pd.DataFrame,
+        source: TraceLike | Sequence[TraceData] | pd.DataFrame,
         *,
         ctas: Ctas | None = None,
         events: pd.DataFrame | None = None,
@@ -143,7 +147,9 @@ class Timeline(anywidget.AnyWidget):
         wrong = set(layout) - {"layout"}
         if wrong:
             raise TypeError(f"Timeline takes no keyword {min(wrong)!r}; it takes {', '.join(KEYWORDS)}")
-        self._trace = frames(source)
+        one = together(of_traces(source)) if isinstance(source, Sequence) else source
+        self._trace = frames(one)
+        launches = one.facts if isinstance(one, Launches) else ()
         beside = None if beside is None else frames(beside, "beside")
         self._shown = selected(self._trace, events, ctas)
         traces = [self._trace] if beside is None else [self._trace, beside]
@@ -151,7 +157,7 @@ class Timeline(anywidget.AnyWidget):
         self._save, self._title = save, title
         if beside is not None and ctas is not None:  # the axis has room for what is shown of it
             beside = Frames(selected(beside, None, ctas), beside.ctas, beside.flows, beside.losses, beside.meta)
-        wire = encode(self.shown, title=title, names=self._names, beside=beside)
+        wire = encode(self.shown, title=title, names=self._names, beside=beside, launches=launches)
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
         unit = unit_of(wire.aligned, self._shown, time)

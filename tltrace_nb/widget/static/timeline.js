@@ -368,6 +368,8 @@ function lanesOf(wire, rows) {
   const [thread, sm, group, role] = ["thread", "sm", "group", "role"].map(column);
   const [name2, ctaCycles] = ["lane", "cta_cycles"].map(column);
   const rank = wire.find("lane_rank");
+  const launch = wire.find("lane_launch");
+  const kernels = new Map(header.launches.map((facts) => [facts.launch, facts.kernel]));
   const offset = wire.find("lane_ns_offset");
   const rate = wire.find("lane_ns_rate");
   let row = 0;
@@ -375,6 +377,8 @@ function lanesOf(wire, rows) {
     const lane = {
       index: index2,
       rank: rank ? rank[index2] : null,
+      launch: launch ? launch[index2] : null,
+      kernel: launch && kernels.get(launch[index2]) || "",
       cta: cta[index2],
       block: [x[index2], y[index2], z[index2]],
       thread: thread[index2],
@@ -517,6 +521,7 @@ function factsOf(i, events, texts, ns) {
   }
   if (events.isTruncated(i)) add2("state", "begun, never ended");
   add2("rank", lane.rank === null ? "" : String(lane.rank));
+  add2("launch", lane.launch === null ? "" : String(lane.launch));
   add2("CTA", `${lane.cta} (${lane.block.join(", ")})${lane.sm >= 0 ? ` · SM ${lane.sm}` : ""}`);
   add2("track", track.join(" · "));
   if (events.source(i)) add2("source", clean(events.source(i)));
@@ -930,6 +935,7 @@ var FIELDS = {
   end: "end",
   cta: "cta",
   sm: "sm",
+  launch: "launch",
   thread: "thread",
   t: "thread",
   lane: "lane",
@@ -947,7 +953,7 @@ var HELP = [
   ["-load", "all but these"],
   ["payload>=3", "a number: = != > >= < <="],
   ["dur=100..200", "from, to"],
-  ["cta=0 sm= thread= start> end<", "more numbers; times in cycles"],
+  ["cta=0 sm= thread= launch= start> end<", "more numbers; times in cycles"],
   ["lane:main", "part of a text"],
   ["role: group: source: kind:", "more texts"]
 ];
@@ -1041,6 +1047,8 @@ function numberOf(field, events) {
       return (i) => origin + events.end(i);
     case "cta":
       return (i) => events.laneOf(i).cta;
+    case "launch":
+      return (i) => events.laneOf(i).launch ?? 1;
     case "sm":
       return (i) => events.laneOf(i).sm;
     default:
@@ -1061,6 +1069,7 @@ function save(state) {
     query: state.query,
     filter: state.filter,
     hidden_names: [...state.hiddenNames],
+    hidden_launches: [...state.hiddenLaunches],
     ghost: state.ghost,
     collapsed: [...lanes.collapsed],
     hidden: [...lanes.hidden],
@@ -1080,6 +1089,7 @@ function restore(state, saved, units) {
     query: saved.query ?? state.query,
     filter: saved.filter ?? state.filter,
     hiddenNames: saved.hidden_names ?? state.hiddenNames,
+    hiddenLaunches: saved.hidden_launches ?? state.hiddenLaunches,
     ghost: saved.ghost ?? state.ghost,
     lanes: {
       collapsed: saved.collapsed ? new Set(saved.collapsed) : lanes.collapsed,
@@ -1387,7 +1397,11 @@ var LEAST_FOLDED = 4;
 var HIGH = 3;
 var MOST_FOLDED = 8e4;
 var UNDER = 7;
-var RANK = (lane) => lane.rank === null ? "" : `rank ${lane.rank}`;
+var PART_KEY = ({ rank, launch }) => rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "";
+var PART = ({ rank, launch, kernel }) => {
+  if (rank !== null) return `rank ${rank}`;
+  return launch !== null ? [`launch ${launch}`, clean(kernel, 30)].filter(Boolean).join(" · ") : "";
+};
 var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
 var CTA = (lane) => `CTA ${lane.cta}`;
 var THREAD = (lane) => {
@@ -1396,7 +1410,7 @@ var THREAD = (lane) => {
 };
 var LANE = (lane) => clean(lane.name, 40);
 var STEPS2 = [
-  { key: (lane) => lane.rank === null ? "" : `rank${lane.rank}`, words: RANK },
+  { key: PART_KEY, words: PART },
   { key: (lane) => `sm${lane.sm}`, words: SM },
   { key: (lane) => `cta${lane.cta}`, words: CTA },
   { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
@@ -1404,7 +1418,7 @@ var STEPS2 = [
 ];
 function tree(lanes) {
   const ordered = [...lanes].sort(
-    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
+    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || (a.launch ?? 0) - (b.launch ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
   );
   return branches(ordered, 0, "", "", 0);
 }
@@ -1532,8 +1546,12 @@ function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
 function foldedAtFirst(roots, count2) {
   if (count2 > MOST_FOLDED) return [];
   const whole = new Rows(roots, PLAIN).height;
-  const nodes = roots.flatMap((root) => root.lanes[0].rank !== null && root.children.length ? root.children : [root]);
-  return whole > HIGH * WHOLE2 && nodes.length > 1 ? nodes.map((node) => node.key) : [];
+  const nodes = roots.flatMap((root) => hasParts(root) && root.children.length ? root.children : [root]);
+  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH * WHOLE2;
+  return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
+}
+function hasParts({ lanes: [first] }) {
+  return first.rank !== null || first.launch !== null;
 }
 function siblings(roots, key, arrangement) {
   const search = (nodes, parent) => {
@@ -1602,17 +1620,66 @@ var Places = class {
   }
 };
 
+// src/sections.ts
+var GAP2 = 0.04;
+var NEAR = 0.25;
+function sections(events, unit, launches, hidden) {
+  const spans = spansOf(events, unit);
+  const shown = launches.flatMap((facts) => {
+    const span = spans.get(facts.launch);
+    return span && !hidden.has(facts.launch) ? [{ facts, ...span }] : [];
+  });
+  const most = GAP2 * shown.reduce((sum, { from, to }) => sum + to - from, 0);
+  let at = shown.length ? shown[0].from : 0;
+  return shown.map(({ facts, from, to }, n) => {
+    if (n > 0) {
+      const before = shown[n - 1];
+      const [begin, end] = [facts.begin_ns, before.facts.begin_ns];
+      const known = unit === "ns" && begin !== null && end !== null ? begin + from - (end + before.to) : most;
+      at += known > 0 ? Math.min(known, most) : most;
+    }
+    const section = { launch: facts.launch, from: at, to: at + to - from, zero: at - from };
+    at = section.to;
+    return section;
+  });
+}
+function spansOf(events, unit) {
+  const found = /* @__PURE__ */ new Map();
+  const origin = Number(events.origin);
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const [first, end] = [events.rowStart[row], events.rowStart[row + 1]];
+    const { launch, nsOffset, nsRate } = events.lanes[events.rowLane[row]];
+    if (first === end || launch === null) continue;
+    const [offset, rate] = unit === "ns" ? [nsOffset, nsRate] : [origin, 1];
+    const known = found.get(launch);
+    const [from, to] = [offset + rate * events.start[first], offset + rate * events.lastEnd(row)];
+    found.set(launch, { from: Math.min(known?.from ?? from, from), to: Math.max(known?.to ?? to, to) });
+  }
+  for (const [launch, { from, to }] of found)
+    if (from > 0 && from <= NEAR * (to - from)) found.set(launch, { from: 0, to });
+  return found;
+}
+function sectionAt(sections2, time) {
+  return sections2.findLast((each) => each.from <= time) ?? sections2[0];
+}
+
 // src/axis.ts
 var SAME = { offset: 0, rate: 1 };
-var NEAR = 0.25;
+var NEAR2 = 0.25;
 var LEAST = 8;
 var FAR = 2 ** 40;
 var Axis = class {
   /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
-  constructor(events, unit, beside = null, room = null) {
+  constructor(events, unit, beside = null, room = null, launches = [], hidden = /* @__PURE__ */ new Set()) {
     this.events = events;
     this.unit = unit;
-    if (unit === "cycles") {
+    this.sections = sections(events, unit, launches, hidden);
+    const before = unit === "cycles" ? Number(events.origin) : 0;
+    this.shifts = new Map(this.sections.map(({ launch, zero }) => [launch, zero + before]));
+    if (this.sections.length) {
+      this.origin = 0n;
+      this.whole = { from: this.sections[0].from, to: this.sections[this.sections.length - 1].to };
+    } else if (unit === "cycles") {
       this.origin = events.origin;
       const offset = beside ? Number(beside.origin - events.origin) : 0;
       const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
@@ -1630,8 +1697,13 @@ var Axis = class {
   whole;
   /** What stands before the axis's own zero, for labels. */
   origin;
+  /** The launches that are shown, where there are several: each counts its own time. */
+  sections;
+  shifts;
   line(lane) {
-    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
+    const shift = lane.launch === null ? 0 : this.shifts.get(lane.launch) ?? 0;
+    if (this.unit === "ns") return { offset: lane.nsOffset - Number(this.origin) + shift, rate: lane.nsRate };
+    return shift ? { offset: shift, rate: 1 } : SAME;
   }
   /** The same for a lane of other events, which may be counted from another origin. */
   lineOf(other, lane) {
@@ -1669,8 +1741,17 @@ var Axis = class {
     const from = span.from + share * (width - next);
     return this.fit({ from, to: from + next });
   }
+  /** Where ticks stand in `span`: at round times of the launch, or of all. */
+  ticks(span, step2) {
+    if (!this.sections.length) return ticks(span, step2, this.origin);
+    return this.sections.flatMap(({ from, to, zero }) => {
+      const [low, high] = [Math.max(from, span.from), Math.min(to, span.to)];
+      return low < high ? ticks({ from: low - zero, to: high - zero }, step2, 0n).map((time) => time + zero) : [];
+    });
+  }
   /** A time of the axis as text, with the digits that a step of `step` needs. */
-  label(value, step2) {
+  label(time, step2) {
+    const value = this.sections.length ? time - sectionAt(this.sections, time).zero : time;
     if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
     const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
     const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
@@ -1681,7 +1762,7 @@ function join(a, b) {
   return b ? { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) } : a;
 }
 function withZero({ from, to }, zero) {
-  return zero < from && from - zero <= NEAR * (to - from) ? { from: zero, to } : { from, to };
+  return zero < from && from - zero <= NEAR2 * (to - from) ? { from: zero, to } : { from, to };
 }
 function extentNs(events) {
   let from = Number.POSITIVE_INFINITY;
@@ -1729,8 +1810,9 @@ var Marks = class {
   matches = null;
   filter = false;
   /** Search, filter and hide; returns what is wrong with the query, or null. */
-  search({ query, filter, hiddenNames }, axis) {
+  search({ query, filter, hiddenNames, hiddenLaunches }, axis) {
     const { events, paint } = this;
+    const away = new Set(hiddenLaunches);
     const hidden = new Set(hiddenNames.map((name2) => events.names.indexOf(name2)));
     let test = null;
     let wrong = null;
@@ -1740,11 +1822,15 @@ var Marks = class {
       wrong = error.message;
     }
     const found = [];
-    for (let i = 0; i < events.count; i++) {
-      const fits = test?.(i) ?? false;
-      const out = hidden.has(events.nameCode(i)) || filter && test !== null && !fits;
-      paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
-      if (fits && !out) found.push(i);
+    for (let row = 0; row < events.rowLane.length; row++) {
+      const { launch } = events.lanes[events.rowLane[row]];
+      const gone = launch !== null && away.has(launch);
+      for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+        const fits = test?.(i) ?? false;
+        const out = gone || hidden.has(events.nameCode(i)) || filter && test !== null && !fits;
+        paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
+        if (fits && !out) found.push(i);
+      }
     }
     this.matches = test ? byStart(found, (i) => axis.startOf(i)) : null;
     this.filter = filter;
@@ -1779,7 +1865,14 @@ function byStart(positions, start) {
 var NO_NOTES = { least: Number.POSITIVE_INFINITY, bar() {
 }, point() {
 } };
-var PLAIN2 = { unit: "cycles", colorBy: "name", query: "", filter: false, hiddenNames: [] };
+var PLAIN2 = {
+  unit: "cycles",
+  colorBy: "name",
+  query: "",
+  filter: false,
+  hiddenNames: [],
+  hiddenLaunches: []
+};
 var Ghost = class {
   constructor(events, header, looks) {
     this.events = events;
@@ -1804,7 +1897,7 @@ var Ghost = class {
   /** Colour and hide as `looks` say. */
   follow({ unit, colorBy, query, filter, hiddenNames }) {
     const before = this.looks;
-    this.looks = { unit, colorBy, query, filter, hiddenNames };
+    this.looks = { unit, colorBy, query, filter, hiddenNames, hiddenLaunches: [] };
     const axis = new Axis(this.events, this.has(unit) ? unit : "cycles");
     if (unit !== before?.unit || colorBy !== before.colorBy) this.marks.colorBy(colorBy, axis);
     if (query !== before?.query || filter !== before.filter || hiddenNames !== before.hiddenNames)
@@ -2028,6 +2121,52 @@ function fitted(name2, payload, room, gap, ruler) {
   if (text.length > 2 || text === name2) return { name: text, payload, at: ruler.width(text) + gap };
   return { name: "", payload, at: 0 };
 }
+
+// src/launches.ts
+var Launches = class {
+  constructor(scene, signal) {
+    this.scene = scene;
+    const { launches } = scene.header;
+    const groups = /* @__PURE__ */ new Map();
+    for (const facts of launches) groups.set(facts.group, [...groups.get(facts.group) ?? [], facts]);
+    for (const members of groups.values()) {
+      const [{ kernel, of }] = members;
+      const times = of > 1 ? h("span", { class: "tlt-count" }, `× ${number(of)}`) : "";
+      const chips = members.map((facts) => this.chip(facts, of > 1, signal));
+      this.root.append(h("span", { class: "tlt-group" }, h("bdi", {}, clean(kernel, 40)), times, ...chips));
+    }
+    this.root.hidden = launches.length < 2;
+    this.show();
+  }
+  scene;
+  root = h("div", {
+    class: "tlt-launches",
+    role: "group",
+    "aria-label": "Launches: click shows or hides one, Alt click shows it alone"
+  });
+  chips = /* @__PURE__ */ new Map();
+  chip({ launch, why, begin_ns: begin }, several, signal) {
+    const began = begin === null ? "" : `; it began ${nanoseconds(begin)} after the first`;
+    const title = `launch ${launch}${began}`;
+    const chip = h("button", { type: "button", title }, several ? why : `launch ${launch}`);
+    chip.addEventListener("click", (event) => this.click(launch, event.altKey), { signal });
+    this.chips.set(launch, chip);
+    return chip;
+  }
+  click(launch, alone) {
+    const { state } = this.scene;
+    const others = [...this.chips.keys()].filter((each) => each !== launch);
+    const hidden = state.hiddenLaunches.filter((each) => each !== launch);
+    if (alone) this.scene.set({ hiddenLaunches: others });
+    else if (hidden.length < state.hiddenLaunches.length) this.scene.set({ hiddenLaunches: hidden });
+    else if (hidden.length === others.length) this.scene.say("one launch at least is shown");
+    else this.scene.set({ hiddenLaunches: [...hidden, launch] });
+  }
+  show() {
+    for (const [launch, chip] of this.chips)
+      chip.setAttribute("aria-pressed", String(!this.scene.state.hiddenLaunches.includes(launch)));
+  }
+};
 
 // src/menu.ts
 var Menu = class {
@@ -2686,6 +2825,9 @@ var Picture = class {
         Math.max(1, Math.round(frame.ratio)),
         frame.height * frame.ratio
       );
+    context.fillStyle = theme.soft;
+    for (const { from } of this.scene.axis.sections.slice(1))
+      context.fillRect(Math.round(xOf(from, this.scene.span, frame) * frame.ratio), 0, 1, frame.height * frame.ratio);
   }
   bars(shown, frame, notes) {
     const { context, scene } = this;
@@ -2899,10 +3041,14 @@ var Picture = class {
       if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
     }
     context.fillStyle = theme.soft;
-    const unit = scene.axis.unit === "ns" ? "ns since the first CTA" : "cycles since CTA entry";
+    const unit = scene.axis.unit === "ns" ? `ns since ${this.first} CTA` : "cycles since CTA entry";
     context.fillText(ruler.elide(unit, left - 16 * ratio), 8 * ratio, top / 2);
     context.fillStyle = theme.line;
     context.fillRect(0, top - 1, width, 1);
+  }
+  /** Whose CTA the axis counts from. */
+  get first() {
+    return this.scene.axis.sections.length > 1 ? "each launch's first" : "the first";
   }
   nothing(frame, theme) {
     const { context, ruler } = this;
@@ -2917,10 +3063,7 @@ var Picture = class {
   }
   tickPlaces(frame) {
     const { axis, span } = this.scene;
-    return ticks(span, this.step(frame), axis.origin).map((time) => [
-      time,
-      Math.round(xOf(time, span, frame) * frame.ratio)
-    ]);
+    return axis.ticks(span, this.step(frame)).map((time) => [time, Math.round(xOf(time, span, frame) * frame.ratio)]);
   }
 };
 function clip(context, x, y, width, height) {
@@ -3201,6 +3344,8 @@ var Scene = class {
     const severalCtas = events.lanes.some(
       (lane) => lane.cta !== events.lanes[0].cta || lane.rank !== events.lanes[0].rank
     );
+    const hiddenLaunches = hiddenAtFirst(header.launches);
+    const shown = this.roots.filter((root) => !hiddenLaunches.includes(root.lanes[0].launch ?? 0));
     const plain = {
       unit: header.ns && severalCtas ? "ns" : "cycles",
       span: null,
@@ -3210,8 +3355,9 @@ var Scene = class {
       query: "",
       filter: false,
       hiddenNames: [],
+      hiddenLaunches,
       ghost: true,
-      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots, events.count)) }
+      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(shown, events.count)) }
     };
     this.state = restore(plain, saved, this.units);
     this.axis = this.newAxis();
@@ -3261,10 +3407,14 @@ var Scene = class {
   newAxis() {
     const { unit } = this.state;
     const room = this.header.room?.[unit];
-    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
+    const hidden = new Set(this.state.hiddenLaunches);
+    const span = room ? { from: room[0], to: room[1] } : null;
+    return new Axis(this.events, unit, this.beside?.events, span, this.header.launches, hidden);
   }
   newRows() {
-    return new Rows(this.roots, this.state.lanes, this.beside ? UNDER : 0);
+    const { hiddenLaunches, lanes } = this.state;
+    const roots = this.roots.filter((root) => !hiddenLaunches.includes(root.lanes[0].launch ?? 0));
+    return new Rows(roots, lanes, this.beside ? UNDER : 0);
   }
   on(change, listener) {
     const known = this.listeners.get(change);
@@ -3436,11 +3586,12 @@ var Scene = class {
   set(change) {
     const before = this.state;
     this.state = { ...before, ...change };
-    if (this.state.unit !== before.unit) {
+    const moved2 = this.state.unit !== before.unit || this.state.hiddenLaunches !== before.hiddenLaunches;
+    if (moved2) {
       this.state = { ...this.state, span: null };
       this.area = this.measured = null;
     }
-    if (this.state.unit !== before.unit || this.state.ghost !== before.ghost) {
+    if (moved2 || this.state.ghost !== before.ghost) {
       this.axis = this.newAxis();
       this.span = this.spanOf(this.state);
       this.rows = this.newRows();
@@ -3450,8 +3601,10 @@ var Scene = class {
       this.tell("codes");
     }
     this.ghost?.follow(this.state);
-    const { query, filter, hiddenNames } = this.state;
-    if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
+    const { query, filter, hiddenNames, hiddenLaunches } = this.state;
+    const same = query === before.query && filter === before.filter && hiddenNames === before.hiddenNames;
+    if (!same || hiddenLaunches !== before.hiddenLaunches) this.search();
+    this.scrollTo(this.state.scroll);
     this.tell("frame", "state");
   }
   nextArrows() {
@@ -3478,8 +3631,8 @@ var Scene = class {
   /** Take over what was saved. */
   restore(saved) {
     const next = restore(this.state, saved, this.units);
-    const { unit, colorBy, arrows, query, filter, hiddenNames, ghost } = next;
-    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, ghost });
+    const { unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost });
     this.arrange(next.lanes);
     this.state = { ...this.state, span: next.span };
     this.span = this.spanOf(this.state);
@@ -3487,6 +3640,10 @@ var Scene = class {
     this.tell("frame");
   }
 };
+function hiddenAtFirst(launches) {
+  const last = new Map(launches.map(({ group, launch }) => [group, launch]));
+  return launches.filter(({ group, launch }) => last.get(group) !== launch).map(({ launch }) => launch);
+}
 function withRoom({ from, to }) {
   const room = Math.max((to - from) * 0.05, 0.5);
   return { from: from - room, to: to + room };
@@ -3570,6 +3727,10 @@ var STYLE = `
 .tlt-menu button { border: 0; text-align: left; }
 .tlt-legend { display: flex; flex-wrap: wrap; gap: 2px 4px; padding: 5px 8px; border-top: 1px solid var(--tlt-line);
   max-height: 84px; overflow: auto; align-items: center; }
+.tlt-launches { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 0 8px 6px; max-height: 92px; overflow-y: auto; }
+.tlt-launches bdi { font-weight: 600; }
+.tlt-launches button { margin-left: 5px; }
+.tlt-launches .tlt-count { margin-left: 4px; }
 .tlt-legend button { display: inline-flex; align-items: center; gap: 5px; border-color: transparent; max-width: 22em;
   height: 21px; padding: 0 6px; }
 .tlt-legend button > bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -3792,6 +3953,7 @@ var View = class {
       signal
     );
     this.legend = new Legend(scene, signal);
+    this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
     const losses = wire.header.losses ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses) : null;
     this.root = h(
@@ -3806,6 +3968,7 @@ var View = class {
       h("style", {}, STYLE),
       this.bar.root,
       losses,
+      this.launches.root,
       this.note,
       this.words,
       this.map,
@@ -3868,6 +4031,7 @@ var View = class {
   minimap;
   bar;
   legend;
+  launches;
   panel;
   spoken;
   texts;
@@ -3935,6 +4099,7 @@ var View = class {
       unit = scene.state.unit;
       this.bar.show();
       this.legend.show();
+      this.launches.show();
       this.soon();
     });
     scene.on("moved", () => this.soon());
