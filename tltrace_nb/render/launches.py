@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tltrace_nb.base.checks import short, wrong
 from tltrace_nb.base.words import clean
-from tltrace_nb.data.headline import count
+from tltrace_nb.data.headline import headline
 from tltrace_nb.data.slots import STATE_DONE, headers
 from tltrace_nb.data.stacked import stacked
 from tltrace_nb.data.trace_data import TraceData
@@ -55,7 +55,8 @@ class Launches:
     traces: Mapping[int, TraceData]
 
     def __repr__(self) -> str:
-        return f"{count(len(self.facts), 'launch').replace('launchs', 'launches')} of {clean(self.meta.kernel, 80)}"
+        lines = (f"{number}: {headline(trace)}" for number, trace in self.traces.items())
+        return "\n  ".join([f"{len(self.facts):,} launches of {clean(self.meta.kernel, 80)}", *lines])
 
 
 @dataclass(frozen=True, slots=True)
