@@ -3,6 +3,7 @@
 import type { Unit } from "./axis";
 import { css } from "./color";
 import { h } from "./dom";
+import { lightHint } from "./facts";
 import { clean, count, duration, number } from "./format";
 import { COLOR_BY, type ColorBy } from "./paint";
 import type { Tool } from "./pointer";
@@ -253,7 +254,14 @@ export class Legend {
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
     this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
-    this.root.append(this.scales, ...this.chips.values(), ...(scene.ghost ? [this.before] : []), this.rest);
+    const hint = lightHint(scene.header);
+    this.root.append(
+      this.scales,
+      ...this.chips.values(),
+      ...(scene.ghost ? [this.before] : []),
+      this.rest,
+      hint && h("span", { class: "tlt-light", role: "note" }, hint),
+    );
     this.show();
   }
 

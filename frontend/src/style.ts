@@ -67,6 +67,7 @@ export const STYLE = `
 .tlt-menu button { border: 0; text-align: left; }
 .tlt-legend { display: flex; flex-wrap: wrap; gap: 2px 4px; padding: 5px 8px; border-top: 1px solid var(--tlt-line);
   max-height: 84px; overflow: auto; align-items: center; }
+.tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
 .tlt-launches { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 0 8px 6px; max-height: 92px; overflow-y: auto; }
 .tlt-launches bdi { font-weight: 600; }
 .tlt-launches button { margin-left: 5px; }

@@ -473,7 +473,7 @@ export class View {
 
   private copy(): void {
     const { focused, selected, events, header } = this.scene;
-    const parts = focused >= 0 ? [asText(focused, events, this.texts, header.ns)] : [];
+    const parts = focused >= 0 ? [asText(focused, events, this.texts, header)] : [];
     if (selected) parts.push(this.panel.asText());
     const text = parts.join("\n\n");
     if (!text) return;

@@ -34,6 +34,8 @@ export interface Header {
   /** The least and the greatest time of another trace for which the axis is to have room. */
   room: Record<"cycles" | "ns", [number, number] | null> | null;
   losses: string;
+  /** Names that are moments in the light set of automatic markers, and durations in the full one. */
+  light: string[];
   /** Where there are several; else empty. */
   launches: LaunchFacts[];
   events: number;

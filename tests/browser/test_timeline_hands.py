@@ -6,6 +6,8 @@ import pytest
 from fake_trace import FakeTrace, pipeline
 from timeline_tab import Tab
 
+from tltrace_nb.widget.wire import encode
+
 pytestmark = pytest.mark.browser
 
 
@@ -439,6 +441,17 @@ def test_the_search_box_shows_all_that_is_typed(tab: Tab) -> None:
     box = tab.page.locator("input[type=search]")
     box.fill("mma payload>=3 dur=100..2000")
     assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+
+
+def test_where_names_are_moments_only_for_being_cheap_the_view_says_how_to_have_durations(
+    shared: Tab, trace: FakeTrace
+) -> None:
+    assert shared.open(trace).page.locator(".tlt-light").count() == 0
+    tab = shared.open_wire(encode(trace, light=["accumulated"]))
+    assert tab.page.locator(".tlt-light").inner_text().endswith("durations: --on all")
+    moment, ranged = ids(trace, "name == 'accumulated'")[0], ids(trace, "name == 'mma'")[0]
+    assert "instant · durations: --on all" in tab.hover(moment)
+    assert "--on all" not in tab.hover(ranged)
 
 
 def test_a_click_in_the_legend_hides_a_name_and_alt_click_shows_it_alone(tab: Tab) -> None:

@@ -1,6 +1,5 @@
 """Several launches of a cell: one time axis, lanes for each, and which of them are shown."""
 
-import base64
 from typing import Any
 
 import pytest
@@ -19,9 +18,7 @@ def tab(browser: Any) -> Any:
     row_sum, attention = (datasets.load(f"h200/{name}") for name in ("row_sum", "attention"))
     kept = [Kept(row_sum, why, 100, 0) for why in ("first", "slowest", "last")]
     launches = together([*kept, Kept(attention, "first, last, slowest", 1, 1)])
-    wire = encode(launches, launches=launches.facts)
-    tab = Tab(browser)
-    tab.do("([h, c, o]) => open_view(h, c, o)", [wire.header, base64.b64encode(wire.columns).decode(), {}])
+    tab = Tab(browser).open_wire(encode(launches, launches=launches.facts))
     yield tab
     assert tab.errors == []
     tab.page.close()

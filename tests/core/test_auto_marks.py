@@ -103,6 +103,15 @@ def _payloads(kernel: Placed, block: tuple[int, int, int] = (0, 0, 0)) -> dict[s
 # ---- names
 
 
+@pytest.mark.parametrize(
+    ("on", "light"), [("light", ("ready A_shared + B_shared", "gemm A_shared·B_shared")), ("all", ()), ("copy", ())]
+)
+def test_the_table_tells_which_operators_are_moments_for_being_cheap(on: str, light: tuple[str, ...]) -> None:
+    table = _prepared(_gemm(), auto=on).table
+    assert table.light == light
+    assert SiteTable.from_json(table.to_json()) == table
+
+
 def test_ranges_are_named_after_what_the_operators_do() -> None:
     assert [site.name for site in _sites(_gemm())] == [
         "fill C_local",

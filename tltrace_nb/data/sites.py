@@ -126,7 +126,8 @@ class SiteTable:
     ``capacity`` is in records per writer, the header not counted. ``ctas`` says which CTAs of each launch are traced,
     in the order of their rows, or is ``None`` when every CTA is. ``flows`` are the (source, destination) names of
     ``trace.dag``. ``note`` says what of the kernel is not marked although it was asked for. ``reasons`` are the sites
-    that cannot record, or may be silent while others pass them, each with the reason.
+    that cannot record, or may be silent while others pass them, each with the reason. ``light`` are the names of the
+    operators that automatic markers record a moment of, to be cheap, and ``--on all`` would record as ranges.
     """
 
     kernel: str
@@ -142,6 +143,7 @@ class SiteTable:
     source_hash: str = ""
     note: str = ""
     reasons: tuple[tuple[int, str], ...] = ()
+    light: tuple[str, ...] = ()
     version: int = 1
 
     @property
@@ -162,7 +164,7 @@ class SiteTable:
                 fields["ctas"] = list(self.ctas)
             else:
                 fields["ctas"] = self.ctas.to_json()
-        for name in ("note", "reasons"):  # tables of earlier versions have none, and the text decides the tag
+        for name in ("note", "reasons", "light"):  # tables of earlier versions have none, and the text decides the tag
             if not fields[name]:
                 del fields[name]
         for launch in fields["launches"]:
@@ -194,6 +196,7 @@ class SiteTable:
                     "writers": tuple(Writer(**w) for w in raw["writers"]),
                     "flows": tuple((str(a), str(b)) for a, b in raw["flows"]),
                     "reasons": tuple((int(site), str(reason)) for site, reason in raw.get("reasons", ())),
+                    "light": tuple(str(name) for name in raw.get("light", ())),
                     "launches": tuple(map(_launch, raw["launches"])),
                     "keep": Keep(raw["keep"]),
                     "ctas": chosen_from_json(raw["ctas"]),

@@ -97,6 +97,13 @@ def payload_text(begin: object, end: object) -> str:
     return f"{first} → {last}"
 
 
+def light_names(trace: object) -> tuple[str, ...]:
+    """The names of a trace, or of several in one, that are moments where ``--on all`` would record durations."""
+    traces = getattr(trace, "traces", None) or {0: trace}
+    tables = (getattr(each, "table", None) for each in traces.values())
+    return tuple(dict.fromkeys(name for table in tables if table is not None for name in table.light))
+
+
 def nanoseconds(value: float) -> str:
     """A time in nanoseconds as text, empty where it is not known (NaN)."""
     return "" if pd.isna(value) else f"{value:,.1f} ns"

@@ -23,7 +23,7 @@ from tltrace_nb.render.frames import Frames
 from tltrace_nb.render.lanes import LIMITED, TIMES, of_ctas, part, selected
 from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 from tltrace_nb.render.svg import static_svg
-from tltrace_nb.render.text import badge
+from tltrace_nb.render.text import badge, light_names
 from tltrace_nb.widget.wire import encode, unit
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _scripts(trace: TraceLike, events: pd.DataFrame, time: Time, height: int | N
     """The events and the timeline that draws them."""
     losses = of_ctas(trace.losses, trace, events)
     shown = Frames(events, trace.ctas, trace.flows, losses, trace.meta)
-    wire = encode(shown, title="", names=trace.events["name"].unique())
+    wire = encode(shown, title="", names=trace.events["name"].unique(), light=light_names(trace))
     options = json.dumps({"height": height, "view": {"unit": unit(wire.aligned, events, time)}})
     own = Template(_resource("page.js")).substitute(data=wire.script(), options=options)
     return f'<script type="module">\n{_resource("static/timeline.js")}\n{own}</script>'

@@ -38,6 +38,7 @@ from tltrace_nb.base.words import clean
 from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.render.lanes import TIMES, of_ctas, selected
 from tltrace_nb.render.launches import Launches, of_traces, together
+from tltrace_nb.render.text import light_names
 from tltrace_nb.widget.front import LOADER, SCRIPT, STILL, saved_html
 from tltrace_nb.widget.linked import Link, link_of
 from tltrace_nb.widget.notebook import notebook_shell, still
@@ -157,7 +158,8 @@ class Timeline(anywidget.AnyWidget):
         self._save, self._title = save, title
         if beside is not None and ctas is not None:  # the axis has room for what is shown of it
             beside = Frames(selected(beside, None, ctas), beside.ctas, beside.flows, beside.losses, beside.meta)
-        wire = encode(self.shown, title=title, names=self._names, beside=beside, launches=launches)
+        light = light_names(self._trace)
+        wire = encode(self.shown, title=title, names=self._names, beside=beside, launches=launches, light=light)
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
         unit = unit_of(wire.aligned, self._shown, time)
@@ -199,7 +201,7 @@ class Timeline(anywidget.AnyWidget):
         """
         trace = frames(source)
         names = self._names | set(trace.events["name"].unique())
-        wire = encode(trace, title=title, names=names)
+        wire = encode(trace, title=title, names=names, light=light_names(trace))
         if self._link is not None:
             self._link.remove(self)
         self._link = None

@@ -109,10 +109,12 @@ def encode(
     names: Iterable[str] | None = None,
     beside: TraceLike | None = None,
     launches: Sequence[LaunchFacts] = (),
+    light: Sequence[str] = (),
 ) -> Wire:
     """Encode ``trace``. ``title`` defaults to the kernel's name; the axis has room for the events of ``beside``, too.
 
-    ``launches`` is what is known of those that the column ``launch`` numbers.
+    ``launches`` is what is known of those that the column ``launch`` numbers. ``light``: names that are moments in
+    place of durations, as ``SiteTable.light`` has them.
 
     ``names`` are those among which colours are given out (default: those of the events); of a part of a trace, give
     those of the whole, so that a name has one colour in all views.
@@ -173,6 +175,7 @@ def encode(
         "badge": worn and dataclasses.asdict(worn),
         "room": None if beside is None else _room(beside.events),
         "losses": loss_text(trace.losses),
+        "light": list(light),
         "launches": [dataclasses.asdict(each) for each in launches],
         "events": len(events),
         "origin": str(origin),

@@ -260,6 +260,7 @@ def _table(
         source_hash=source_hash(strip(func)),
         note="; ".join(filter(None, (note, unknown_blocks(entries), fits.note))),
         reasons=reasons,
+        light=marked.light,
         version=1 if fits.ctas is None else TABLE_VERSION,
     )
 

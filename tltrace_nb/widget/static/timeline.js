@@ -499,7 +499,11 @@ function percent(share) {
 }
 
 // src/facts.ts
-function factsOf(i, events, texts, ns) {
+var DURATIONS = "durations: --on all";
+function lightHint({ light }) {
+  return light.length ? `◆ a moment, as --auto records it · ${DURATIONS}` : "";
+}
+function factsOf(i, events, texts, { ns, light }) {
   const lane = events.laneOf(i);
   const start = events.origin + BigInt(events.start[i]);
   const cycles = events.duration[i];
@@ -511,7 +515,7 @@ function factsOf(i, events, texts, ns) {
   const add2 = (key, value) => value && facts.push({ key, value });
   add2("payload", payloadText(texts.begin(i), texts.end(i)));
   add2("start", [count(start, "cycle"), ns ? at(events.start[i]) : ""].filter(Boolean).join(" · "));
-  if (events.isInstant(i)) add2("duration", "instant");
+  if (events.isInstant(i)) add2("duration", light.includes(events.name(i)) ? `instant · ${DURATIONS}` : "instant");
   else {
     const share = lane.ctaCycles > 0 ? `${percent(cycles / lane.ctaCycles)} of the CTA` : "";
     add2(
@@ -527,12 +531,12 @@ function factsOf(i, events, texts, ns) {
   if (events.source(i)) add2("source", clean(events.source(i)));
   return facts;
 }
-function sentence(i, events, texts, ns) {
-  const facts = factsOf(i, events, texts, ns).map(({ key, value }) => `${key} ${value}`);
+function sentence(i, events, texts, header) {
+  const facts = factsOf(i, events, texts, header).map(({ key, value }) => `${key} ${value}`);
   return [clean(texts.name(i)), ...facts].join(", ");
 }
-function asText(i, events, texts, ns) {
-  return [texts.name(i), ...factsOf(i, events, texts, ns).map(({ key, value }) => `${key}	${value}`)].join("\n");
+function asText(i, events, texts, header) {
+  return [texts.name(i), ...factsOf(i, events, texts, header).map(({ key, value }) => `${key}	${value}`)].join("\n");
 }
 
 // src/access.ts
@@ -548,7 +552,7 @@ var Spoken = class {
   table = h("table", { class: "tlt-sr", "aria-label": "Events in view" });
   say() {
     const { focused, events, header } = this.scene;
-    this.live.textContent = focused >= 0 ? sentence(focused, events, this.texts, header.ns) : "";
+    this.live.textContent = focused >= 0 ? sentence(focused, events, this.texts, header) : "";
   }
   /** The first events in view, lane by lane. */
   list() {
@@ -557,7 +561,7 @@ var Spoken = class {
     const heads = ["name", "payload", "start", "duration", "lane"];
     const body = h("tbody");
     for (const i of found.positions) {
-      const facts = new Map(factsOf(i, events, this.texts, header.ns).map(({ key, value }) => [key, value]));
+      const facts = new Map(factsOf(i, events, this.texts, header).map(({ key, value }) => [key, value]));
       const cells = [
         this.texts.name(i),
         ...["payload", "start", "duration", "track"].map((key) => facts.get(key) ?? "")
@@ -1299,7 +1303,14 @@ var Legend = class {
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
     this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
-    this.root.append(this.scales, ...this.chips.values(), ...scene.ghost ? [this.before] : [], this.rest);
+    const hint = lightHint(scene.header);
+    this.root.append(
+      this.scales,
+      ...this.chips.values(),
+      ...scene.ghost ? [this.before] : [],
+      this.rest,
+      hint && h("span", { class: "tlt-light", role: "note" }, hint)
+    );
     this.show();
   }
   scene;
@@ -2652,7 +2663,7 @@ var Panel = class {
   }
   details(i) {
     const list = h("dl");
-    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header.ns))
+    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header))
       list.append(h("dt", {}, key), h("dd", { dir: "auto" }, value));
     return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
   }
@@ -3727,6 +3738,7 @@ var STYLE = `
 .tlt-menu button { border: 0; text-align: left; }
 .tlt-legend { display: flex; flex-wrap: wrap; gap: 2px 4px; padding: 5px 8px; border-top: 1px solid var(--tlt-line);
   max-height: 84px; overflow: auto; align-items: center; }
+.tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
 .tlt-launches { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 0 8px 6px; max-height: 92px; overflow-y: auto; }
 .tlt-launches bdi { font-weight: 600; }
 .tlt-launches button { margin-left: 5px; }
@@ -3803,7 +3815,7 @@ var Tip = class {
     if (i < 0 || !pointer) return;
     if (this.said !== i) {
       this.said = i;
-      const facts = factsOf(i, scene.events, this.texts, scene.header.ns);
+      const facts = factsOf(i, scene.events, this.texts, scene.header);
       const lines = facts.map(({ key, value }) => h("div", {}, `${key} `, h("span", { dir: "auto" }, value)));
       root.replaceChildren(h("b", { dir: "auto" }, this.texts.name(i)), ...lines);
     }
@@ -4315,7 +4327,7 @@ var View = class {
   }
   copy() {
     const { focused, selected, events, header } = this.scene;
-    const parts = focused >= 0 ? [asText(focused, events, this.texts, header.ns)] : [];
+    const parts = focused >= 0 ? [asText(focused, events, this.texts, header)] : [];
     if (selected) parts.push(this.panel.asText());
     const text = parts.join("\n\n");
     if (!text) return;
