@@ -19,9 +19,11 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
+from tltrace_nb.base.errors import own_frames
 from tltrace_nb.core.api import trace
 from tltrace_nb.core.compile.auto.options import LIGHT, AutoOptions
 from tltrace_nb.core.compile.devices import check_device
+from tltrace_nb.core.compile.dumps import without_dumps
 from tltrace_nb.core.compile.options import TraceOptions, cta_runs
 from tltrace_nb.core.runtime.intercept import plain_builders
 from tltrace_nb.core.runtime.kept import Policy
@@ -197,6 +199,7 @@ class TraceMagics(Magics):
                     keep_launches=request.launches,
                 ),
                 plain_builders(trace) as interception,
+                without_dumps(),
             ):
                 value = run()
         except BaseException as error:
@@ -406,15 +409,27 @@ def _steps(body: list[ast.stmt], interactivity: str) -> Iterator[tuple[ast.Modul
 
 
 def _show_from(error: BaseException, name: str, shell: Any) -> None:
-    """Let IPython draw the traceback of ``error`` from the cell's own frame on, as without the magic."""
+    """Let IPython draw the traceback of ``error`` from the cell's own frame on, as without the magic.
+
+    Between the author's lines stand a dozen frames of TileLang and of this package, which say nothing to the author of
+    a typo in a kernel: they are left out the first time.
+    """
 
     def render() -> list[str]:
         top = error.__traceback__
         while top is not None and top.tb_frame.f_code.co_filename != name:
             top = top.tb_next
+        shown = own_frames(top)
         lines: list[str] = shell.InteractiveTB.structured_traceback(
-            type(error), error, top or error.__traceback__, tb_offset=0
+            type(error), error, shown or top or error.__traceback__, tb_offset=0
         )
+        if shown is not None and shown is not top:
+            lines.append("(lines of TileLang and tltrace_nb are left out: %tb shows them)")
+            error._render_traceback_ = whole  # type: ignore[attr-defined]
+        return lines
+
+    def whole() -> list[str]:
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__)
         return lines
 
     if not hasattr(error, "_render_traceback_"):

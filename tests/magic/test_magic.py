@@ -312,6 +312,31 @@ def test_a_refusal_is_drawn_with_the_lines_of_the_author_only(shell: Interactive
     assert "run_cell_magic" not in ran.out
 
 
+FAILING = """%%tltrace --device virtual
+import tilelang.language as T
+@trace.jit(out_idx=[-1])
+def scale(N, block=128):
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, block), threads=block) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + ii] * 2.0
+    return main
+scale(1024)"""
+
+
+def test_a_typo_in_a_kernel_is_drawn_with_the_lines_of_the_author_only(shell: InteractiveShell) -> None:
+    pytest.importorskip("tilelang")
+    ran = Ran(shell, FAILING)
+    assert "---> 11 scale(1024)" in ran.out
+    assert "----> 9         B[bx * block + i] = A[bx * block + ii] * 2.0" in ran.out
+    assert "NameError: name 'ii' is not defined" in ran.out
+    assert "site-packages" not in ran.out
+    assert "make_closure" not in ran.out + ran.err
+    assert len(ran.out.splitlines()) < 25
+    assert "builder.py" in Ran(shell, "%tb").out
+
+
 def test_a_kernel_without_markers_is_told_how_to_get_some(shell: InteractiveShell) -> None:
     shell.user_ns["unmarked"] = lambda: trace.captured(Trace(build(UNMARKED, []), UNMARKED))
     ran = Ran(shell, "%%tltrace\nunmarked()")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import html
 import re
+import sys
+from pathlib import Path
 
 CELL = "cell"
-"""What stands for the file of a notebook's cell."""
-_IPYTHON_CELL = re.compile(r"^<ipython-input-\d+-\w+>")
+"""What stands for the file of a notebook's cell whose number is not known."""
+_IPYTHON_CELL = re.compile(r"^<ipython-input-(\d+)-\w+>")
 NAME_CHARS = 40
 """Longest name on a bar or in a legend; a longer one is elided."""
 
@@ -18,8 +20,24 @@ _KEPT = {"\u200d"}  # joins emoji; not "printable", yet harmless
 
 
 def in_cells(source: str) -> str:
-    """``source``, a file or ``file:line``, with IPython's own name of a cell as ``CELL``."""
-    return _IPYTHON_CELL.sub(CELL, source)
+    """``source``, a file or ``file:line``, with IPython's own name of a cell as its number, ``In [3]``."""
+    return _IPYTHON_CELL.sub(r"In [\1]", source)
+
+
+def cell_of(file: str) -> str:
+    """The cell that a kernel takes ``file`` for: ``In [3]``, ``CELL`` where its number is not known; empty for a file.
+
+    IPython knows the numbers of the cells of its own session.
+    """
+    path = Path(file)
+    if in_cells(path.name) != path.name:
+        return in_cells(path.name)
+    if not path.parent.name.startswith("ipykernel_"):
+        return ""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    known = shell.compile.format_code_name(file) if shell else None
+    return known[1].replace("[", " [") if known else CELL
 
 
 def utf8(text: str) -> str:
