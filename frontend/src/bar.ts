@@ -24,6 +24,8 @@ export interface Choices {
   tool(): Tool;
   use(tool: Tool): void;
   help(): void;
+  /** Offer what can be taken away, near a button. */
+  save(near: HTMLElement): void;
   /** Give the keyboard back to the lanes. */
   home(): void;
 }
@@ -79,6 +81,7 @@ export class Bar {
     );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
     const badge = header.badge;
+    const save = button("Save", "copy or save the picture, save the rows");
     const [all, help] = [
       button("Fit", "show everything (0, or double click beside all events)"),
       button("?", "keys and mouse"),
@@ -91,7 +94,7 @@ export class Bar {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, help);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, save, help);
     const worn = badge
       ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
       : null;
@@ -137,6 +140,7 @@ export class Bar {
     on(this.hidden, "click", () => scene.arrange({ hidden: new Set() }));
     on(all, "click", () => scene.showAll());
     on(help, "click", () => to.help());
+    on(save, "click", () => to.save(save));
     on(this.more, "click", () => this.open(Boolean(this.overflow.hidden)));
     this.show();
   }

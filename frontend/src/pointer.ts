@@ -61,7 +61,12 @@ export class Pointer {
 
   private place(event: MouseEvent): { x: number; y: number } {
     const box = this.stage.getBoundingClientRect();
-    return { x: event.clientX - box.left - this.stage.clientLeft, y: event.clientY - box.top - this.stage.clientTop };
+    const scale = box.width / this.stage.offsetWidth || 1; // larger where it is presented
+    const { clientLeft, clientTop } = this.stage;
+    return {
+      x: (event.clientX - box.left) / scale - clientLeft,
+      y: (event.clientY - box.top) / scale - clientTop,
+    };
   }
 
   /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */

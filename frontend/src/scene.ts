@@ -9,7 +9,7 @@ import type { Levels } from "./levels";
 import { Marks } from "./marks";
 import type { Paint } from "./paint";
 import type { Raster } from "./raster";
-import { ARROWS, restore, type Saved, type State } from "./state";
+import { ARROWS, restore, type Saved, type State, save } from "./state";
 import { foldedAtFirst, HEAD, type Node, PLAIN, Rows, siblings, tree, UNDER } from "./tree";
 import { arrowsFrom, arrowsTo, firstInView, onNextLane } from "./walk";
 import type { Header, LaunchFacts } from "./wire";
@@ -354,6 +354,13 @@ export class Scene {
     const gone = (i: number) => i >= 0 && events.code[i] === HIDDEN;
     if (gone(this.hovered)) this.hover(-1);
     if (gone(this.focused)) this.focus(-1);
+  }
+
+  /** Go back to a state of before, and to what was selected then. */
+  recall(state: State, selected: Uint32Array | null): void {
+    this.restore(save(state));
+    this.area = null;
+    if (selected !== this.selected) this.select(selected);
   }
 
   /** Take over what was saved. */

@@ -5,14 +5,16 @@ import { Bar, Legend } from "./bar";
 import { copyText, h, SUPPRESS } from "./dom";
 import { Events } from "./events";
 import { asText } from "./facts";
+import { asPng, download, pictureOf, rowsOf } from "./files";
 import { AXIS, type Frame } from "./frame";
 import { Ghost } from "./ghost";
 import { help } from "./help";
+import { History } from "./history";
 import { fromRuns, toRuns } from "./ids";
 import { type Desk, press } from "./keys";
 import { Texts } from "./label";
 import { Launches } from "./launches";
-import { Menu } from "./menu";
+import { type Entry, Menu } from "./menu";
 import { Minimap } from "./minimap";
 import { Overlay } from "./overlay";
 import { COLOR_BY } from "./paint";
@@ -34,6 +36,8 @@ export interface Options {
   readonly view?: Saved;
   /** Told, a moment later, how the view was changed. */
   onView?(view: Required<Saved>): void;
+  /** Asked for a page of what is selected, or of everything; where there is nobody who makes one, it is not offered. */
+  onPage?(): void;
   /** Told which events are selected: runs of positions in the frame, (first, how many) as uint32. */
   onSelection?(runs: Uint32Array): void;
 }
@@ -63,6 +67,7 @@ export class View {
   private readonly words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
   private readonly picture: Picture;
   private readonly overlay: Overlay;
+  private readonly history: History;
   private readonly minimap: Minimap;
   private readonly bar: Bar;
   private readonly legend: Legend;
@@ -116,7 +121,13 @@ export class View {
     this.spoken = new Spoken(scene, this.texts);
     this.bar = new Bar(
       scene,
-      { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() },
+      {
+        tool: () => this.tool,
+        use: (tool) => this.use(tool),
+        help: () => this.help(),
+        save: (near) => this.offerFiles(near),
+        home: () => this.stage.focus(),
+      },
       signal,
     );
     this.legend = new Legend(scene, signal);
@@ -157,6 +168,7 @@ export class View {
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
+    this.history = new History(scene);
     this.menu = new Menu(this.stage, scene, () => this.stage.focus());
     this.minimap = new Minimap(this.map, scene, () => this.ask());
     new Pointer(
@@ -367,7 +379,7 @@ export class View {
 
   private drawFrame(clientWidth: number, height: number): void {
     const { scene } = this;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = (window.devicePixelRatio || 1) * this.scale;
     const body = Math.max(height - AXIS - scene.rows.pinnedHeight, 0);
     const scrolls = scene.rows.height > body;
     const width = clientWidth - (scrolls ? SCROLLBAR : 0);
@@ -399,6 +411,12 @@ export class View {
     this.root.dataset.drawn = "";
   }
 
+  /** How much larger than it says everything is: for presenting. */
+  private get scale(): number {
+    const { stage } = this;
+    return stage.offsetWidth ? stage.getBoundingClientRect().width / stage.offsetWidth : 1;
+  }
+
   // Hovering
 
   private pointed(x: number | null, y: number): void {
@@ -416,6 +434,8 @@ export class View {
       search: () => this.bar.search.focus(),
       help: () => this.help(),
       copy: () => this.copy(),
+      go: (by) => this.history.go(by),
+      present: () => this.present(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
       nextColor: () =>
@@ -440,6 +460,13 @@ export class View {
     if (this.helping) this.help();
     else if (scene.selected || scene.area || scene.measured || scene.focused >= 0) scene.clearSelection();
     else this.stage.blur();
+  }
+
+  /** Larger, without search, for those who look from afar; and back. */
+  private present(): void {
+    this.root.classList.toggle("tlt-present");
+    this.bar.fit();
+    this.redraw();
   }
 
   private help(): void {
@@ -478,6 +505,40 @@ export class View {
     const text = parts.join("\n\n");
     if (!text) return;
     copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
+  }
+
+  // What is taken away
+
+  private offerFiles(near: HTMLElement): void {
+    const box = near.getBoundingClientRect();
+    const stage = this.stage.getBoundingClientRect();
+    const { selected, header } = this.scene;
+    const name = header.title || "timeline";
+    const fail = (error: Error) => this.scene.say(error.message);
+    const picture = () => {
+      this.draw();
+      return asPng(pictureOf([this.base, this.over], this.scene, this.frame, this.theme));
+    };
+    const entries: Entry[] = [
+      ["Copy the picture", () => this.copyPicture(picture()).catch(fail)],
+      ["Save the picture", () => picture().then((blob) => download(blob, `${name}.png`), fail)],
+      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name)],
+    ];
+    const { onPage } = this.options;
+    if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
+    this.menu.show(entries, box.left - stage.left - 120, 0);
+  }
+
+  private async copyPicture(picture: Promise<Blob>): Promise<void> {
+    if (!navigator.clipboard?.write) throw new Error("this page may not write to the clipboard: save the picture");
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
+    this.scene.say("");
+  }
+
+  private saveRows(name: string): void {
+    const { text, note } = rowsOf(this.scene, this.texts);
+    download(new Blob([text], { type: "text/csv" }), `${name}.csv`);
+    if (note) this.scene.say(note);
   }
 
   // Python's end

@@ -5,6 +5,7 @@
 // of the still picture that stands in for the view, and is hidden while there is one), `instead` (said in place of the
 // events). When `header` or `columns` change, the view moves on to these events.
 
+import { download } from "./files";
 import { inflate, mount, showError } from "./mount";
 import type { Saved } from "./state";
 import type { View } from "./view";
@@ -70,6 +71,7 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
         model.set("view", saved);
         model.save_changes();
       },
+      onPage: () => model.send({ kind: "page" }),
       onSelection: (runs: Uint32Array) => {
         model.set("selected", new DataView(runs.buffer));
         model.save_changes();
@@ -96,6 +98,10 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
     clearTimeout(asked);
     view?.close();
   });
+  listen("msg:custom", ((content: { kind?: string; name?: string }, buffers: (DataView | ArrayBuffer)[]) => {
+    if (content.kind === "page")
+      download(new Blob([bytesOf(buffers[0]) as BlobPart], { type: "text/html" }), `${content.name}.html`);
+  }) as never);
   listen("change:header", reload);
   listen("change:columns", reload);
   listen("change:instead", () => view?.say(model.get("instead")));

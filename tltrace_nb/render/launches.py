@@ -108,6 +108,11 @@ def together(kept: Sequence[Kept]) -> Launches:
     return Launches(**stacked(traces, "launch"), meta=meta, facts=facts, traces=traces)
 
 
+def facts_of(trace: object) -> tuple[LaunchFacts, ...]:
+    """What is known of each launch where ``trace`` is several; else nothing."""
+    return trace.facts if isinstance(trace, Launches) else ()
+
+
 def _fitting(kept: Sequence[Kept]) -> Sequence[Kept]:
     """Those of which a view can have all events: all, or the last of each kernel and shape, or the last."""
     last = list({each.group: each for each in kept}.values())

@@ -21,6 +21,7 @@ from tltrace_nb.base.words import clean
 from tltrace_nb.data.headline import by_name, number
 from tltrace_nb.render.frames import Frames
 from tltrace_nb.render.lanes import LIMITED, TIMES, of_ctas, part, selected
+from tltrace_nb.render.launches import facts_of
 from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.render.text import badge, light_names
@@ -68,12 +69,29 @@ def write_html(
 
     Raises ``ValueError`` as ``figure`` does, and ``OSError`` when the file cannot be written.
     """
-    shown, note = part(selected(trace, events, ctas), most)
+    text = page_html(trace, title, selected(trace, events, ctas), limit=limit, time=time, height=height, most=most)
+    with writing(path) as file:
+        file.write(text.encode())
+    return Path(path)
+
+
+def page_html(
+    trace: TraceLike,
+    title: str,
+    events: pd.DataFrame,
+    *,
+    limit: int = LIMIT,
+    time: Time = "auto",
+    height: int | None = None,
+    most: int | None = PAGE_EVENTS,
+) -> str:
+    """The page of some rows of a trace; arguments as ``write_html``."""
+    shown, note = part(events, most)
     heading = escape(clean(title or trace.meta.kernel, 200))
     worn = badge(trace.meta)
     kind = "badge warns" if worn and worn.warns else "badge"
     sign = f' <span class="{kind}" title="{escape(worn.why)}">{escape(worn.text)}</span>' if worn else ""
-    page = Template(_resource("page.html")).substitute(
+    return Template(_resource("page.html")).substitute(
         title=heading,
         heading=heading + sign,
         note=f'<p class="note">{escape(note)}</p>' if note else "",
@@ -83,16 +101,15 @@ def write_html(
         scripts=_scripts(trace, shown, time, height),
         warning=WARNING,
     )
-    with writing(path) as file:
-        file.write(page.encode())
-    return Path(path)
 
 
 def _scripts(trace: TraceLike, events: pd.DataFrame, time: Time, height: int | None) -> str:
     """The events and the timeline that draws them."""
     losses = of_ctas(trace.losses, trace, events)
     shown = Frames(events, trace.ctas, trace.flows, losses, trace.meta)
-    wire = encode(shown, title="", names=trace.events["name"].unique(), light=light_names(trace))
+    wire = encode(
+        shown, title="", names=trace.events["name"].unique(), light=light_names(trace), launches=facts_of(trace)
+    )
     options = json.dumps({"height": height, "view": {"unit": unit(wire.aligned, events, time)}})
     own = Template(_resource("page.js")).substitute(data=wire.script(), options=options)
     return f'<script type="module">\n{_resource("static/timeline.js")}\n{own}</script>'

@@ -37,9 +37,10 @@ from tltrace_nb.base.checks import (
 from tltrace_nb.base.words import clean
 from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.render.lanes import TIMES, of_ctas, selected
-from tltrace_nb.render.launches import Launches, of_traces, together
+from tltrace_nb.render.launches import facts_of, of_traces, together
 from tltrace_nb.render.text import light_names
 from tltrace_nb.widget.front import LOADER, SCRIPT, STILL, saved_html
+from tltrace_nb.widget.html import page_html
 from tltrace_nb.widget.linked import Link, link_of
 from tltrace_nb.widget.notebook import notebook_shell, still
 from tltrace_nb.widget.runs import from_runs, to_runs
@@ -150,7 +151,6 @@ class Timeline(anywidget.AnyWidget):
             raise TypeError(f"Timeline takes no keyword {min(wrong)!r}; it takes {', '.join(KEYWORDS)}")
         one = together(of_traces(source)) if isinstance(source, Sequence) else source
         self._trace = frames(one)
-        launches = one.facts if isinstance(one, Launches) else ()
         beside = None if beside is None else frames(beside, "beside")
         self._shown = selected(self._trace, events, ctas)
         traces = [self._trace] if beside is None else [self._trace, beside]
@@ -158,7 +158,7 @@ class Timeline(anywidget.AnyWidget):
         self._save, self._title = save, title
         if beside is not None and ctas is not None:  # the axis has room for what is shown of it
             beside = Frames(selected(beside, None, ctas), beside.ctas, beside.flows, beside.losses, beside.meta)
-        light = light_names(self._trace)
+        light, launches = light_names(self._trace), facts_of(self._trace)
         wire = encode(self.shown, title=title, names=self._names, beside=beside, launches=launches, light=light)
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
@@ -313,6 +313,15 @@ class Timeline(anywidget.AnyWidget):
             self.send({"kind": "columns"}, buffers=[self._columns])
         if content == {"kind": "script"}:
             self.send({"kind": "script"}, buffers=[SCRIPT])
+        if content == {"kind": "page"}:
+            self._send_page()
+
+    def _send_page(self) -> None:
+        """A page of what is selected, or of everything that is shown."""
+        chosen = self.selection if self.selected else self._shown
+        title = json.loads(self.header)["title"]
+        text = page_html(self._trace, title, chosen, time=self.view["unit"], height=self.height)
+        self.send({"kind": "page", "name": title or "timeline"}, buffers=[text.encode()])
 
     @cached_property
     def _texts(self) -> dict[str, str]:

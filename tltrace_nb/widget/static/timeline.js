@@ -1,6 +1,44 @@
 // Built from frontend/src by `npm run bundle`: change that, not this. It is committed so that an install from a
 // checkout needs no Node, and readable so that a change can be reviewed.
 
+// src/hash.ts
+var KEY = "#view=";
+var USUAL = {
+  span: null,
+  scroll: 0,
+  color_by: "name",
+  query: "",
+  filter: false,
+  hidden_names: [],
+  hidden: [],
+  pinned: [],
+  order: {}
+};
+function fromHash(options) {
+  return {
+    ...options,
+    view: { ...options.view, ...read() },
+    onView: (view) => {
+      const said = Object.entries(view).filter(
+        ([key, value]) => JSON.stringify(value) !== JSON.stringify(USUAL[key])
+      );
+      history.replaceState(null, "", KEY + encodeURIComponent(JSON.stringify(Object.fromEntries(said))));
+    }
+  };
+}
+function followHash(view) {
+  addEventListener("hashchange", () => view.setView({ ...USUAL, ...read() }));
+}
+function read() {
+  if (!location.hash.startsWith(KEY)) return {};
+  try {
+    const value = JSON.parse(decodeURIComponent(location.hash.slice(KEY.length)));
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
+
 // src/dom.ts
 var SUPPRESS = "data-lm-suppress-shortcuts";
 var FOCUSABLE = /* @__PURE__ */ new Set(["button", "input", "select"]);
@@ -566,7 +604,7 @@ var Spoken = class {
         this.texts.name(i),
         ...["payload", "start", "duration", "track"].map((key) => facts.get(key) ?? "")
       ];
-      body.append(h("tr", {}, ...cells.map((cell) => h("td", {}, cell))));
+      body.append(h("tr", {}, ...cells.map((cell2) => h("td", {}, cell2))));
     }
     const caption = h("caption", {}, found.more ? `The first ${MOST_ROWS2} events in view` : "Events in view");
     this.table.replaceChildren(
@@ -991,28 +1029,28 @@ function name(part, events) {
 function condition(field, operator, value, events) {
   if (!value) throw new Error(`${field}${operator} of what? ${TEXT.has(field) ? `${field}:word` : example(field)}`);
   if (TEXT.has(field)) {
-    const read2 = textOf(field, events);
+    const read3 = textOf(field, events);
     const fits = contains(value);
-    const has = (i) => fits(read2(i));
+    const has = (i) => fits(read3(i));
     if (operator === "!=") return (i) => !has(i);
     if (operator === ":" || operator === "=") return has;
     throw new Error(`${field} is text: write ${field}:${value}`);
   }
-  const read = numberOf(field, events);
+  const read2 = numberOf(field, events);
   const [low, high] = range(value, field);
   switch (operator) {
     case ">":
-      return (i) => read(i) > high;
+      return (i) => read2(i) > high;
     case ">=":
-      return (i) => read(i) >= low;
+      return (i) => read2(i) >= low;
     case "<":
-      return (i) => read(i) < low;
+      return (i) => read2(i) < low;
     case "<=":
-      return (i) => read(i) <= high;
+      return (i) => read2(i) <= high;
     case "!=":
-      return (i) => !(read(i) >= low && read(i) <= high);
+      return (i) => !(read2(i) >= low && read2(i) <= high);
     default:
-      return Number.isNaN(low) ? (i) => Number.isNaN(read(i)) : (i) => read(i) >= low && read(i) <= high;
+      return Number.isNaN(low) ? (i) => Number.isNaN(read2(i)) : (i) => read2(i) >= low && read2(i) <= high;
   }
 }
 function range(text, field) {
@@ -1134,6 +1172,7 @@ var Bar = class {
     );
     this.tools = TOOLS.map(([, text, title2]) => button(text, title2));
     const badge = header.badge;
+    const save2 = button("Save", "copy or save the picture, save the rows");
     const [all, help2] = [
       button("Fit", "show everything (0, or double click beside all events)"),
       button("?", "keys and mouse")
@@ -1146,7 +1185,7 @@ var Bar = class {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, help2);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, save2, help2);
     const worn = badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null;
     const there = (elements) => elements.filter((each) => each !== null);
     this.spare = there([device, counted, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
@@ -1189,6 +1228,7 @@ var Bar = class {
     on(this.hidden, "click", () => scene.arrange({ hidden: /* @__PURE__ */ new Set() }));
     on(all, "click", () => scene.showAll());
     on(help2, "click", () => to.help());
+    on(save2, "click", () => to.save(save2));
     on(this.more, "click", () => this.open(Boolean(this.overflow.hidden)));
     this.show();
   }
@@ -1631,6 +1671,92 @@ var Places = class {
   }
 };
 
+// src/files.ts
+var MOST_ROWS3 = 2e5;
+var [LINE, PAD, SWATCH] = [22, 10, 11];
+var COLUMNS = ["name", "kind", "launch", "cta", "thread", "lane", "sm", "start", "duration", "payload", "source"];
+function pictureOf(layers, scene, frame, theme) {
+  const { ratio, width, height } = frame;
+  const canvas = document.createElement("canvas");
+  const context = context2d(canvas);
+  context.font = `${12}px ${FONT}`;
+  const names = legend(scene, width - 2 * PAD, (text) => context.measureText(text).width);
+  const rows = names.length ? names[names.length - 1].row + 1 : 0;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round((LINE + 8 + height + rows * LINE + 6) * ratio);
+  context.scale(ratio, ratio);
+  context.fillStyle = css(theme.ground);
+  context.fillRect(0, 0, width, canvas.height);
+  context.textBaseline = "middle";
+  context.fillStyle = theme.ink;
+  context.font = `600 13px ${FONT}`;
+  const { title, device, badge } = scene.header;
+  context.fillText([title, device, badge?.text].filter(Boolean).join(" · "), PAD, (LINE + 8) / 2, width - 2 * PAD);
+  for (const layer of layers) context.drawImage(layer, 0, LINE + 8, width, height);
+  context.font = `12px ${FONT}`;
+  for (const { n, x, row } of names) {
+    const y = LINE + 8 + height + 3 + (row + 0.5) * LINE;
+    context.fillStyle = scene.paint.nameCss(n);
+    context.fillRect(PAD + x, y - SWATCH / 2, SWATCH, SWATCH);
+    context.fillStyle = theme.ink;
+    context.fillText(scene.events.names[n], PAD + x + SWATCH + 5, y);
+  }
+  return canvas;
+}
+function legend(scene, width, wide) {
+  if (scene.state.colorBy !== "name") return [];
+  const { events, state } = scene;
+  const there = /* @__PURE__ */ new Set();
+  for (let i = 0; i < events.count; i++) there.add(events.nameCode(i));
+  let [x, row] = [0, 0];
+  return [...there].filter((n) => !state.hiddenNames.includes(events.names[n])).sort((a, b) => a - b).map((n) => {
+    const own = SWATCH + 5 + wide(events.names[n]) + 16;
+    if (x > 0 && x + own > width) [x, row] = [0, row + 1];
+    const place = { n, x, row };
+    x += own;
+    return place;
+  });
+}
+function rowsOf(scene, texts) {
+  const { events, selected } = scene;
+  const visible = () => Array.from({ length: events.count }, (_, i) => i).filter((i) => events.code[i] !== HIDDEN);
+  const positions = [...selected ?? visible()].sort((a, b) => events.id[a] - events.id[b]);
+  const lines = positions.slice(0, MOST_ROWS3).map((i) => {
+    const lane = events.laneOf(i);
+    return [
+      texts.name(i),
+      events.isInstant(i) ? "instant" : "range",
+      lane.launch ?? 1,
+      lane.cta,
+      lane.thread,
+      lane.name,
+      lane.sm,
+      String(events.origin + BigInt(events.start[i])),
+      events.duration[i],
+      events.payloadOf(i) ?? "",
+      events.source(i)
+    ].map(cell).join(",");
+  });
+  const note = positions.length > MOST_ROWS3 ? `the first ${MOST_ROWS3.toLocaleString("en-US")} rows were saved` : "";
+  return { text: [COLUMNS.join(","), ...lines, ""].join("\n"), note };
+}
+function cell(value) {
+  const text = String(value);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+function download(content, name2) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name2.replace(/[^\w.-]+/g, "_");
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
+}
+async function asPng(canvas) {
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => blob ? resolve(blob) : reject(new Error("this picture is too large")), "image/png");
+  });
+}
+
 // src/sections.ts
 var GAP2 = 0.04;
 var NEAR = 0.25;
@@ -1933,6 +2059,7 @@ function keyOf(lane) {
 
 // src/keys.ts
 var PAGE = 0.8;
+var AGAIN = "Shift Backspace";
 function laneKey(scene) {
   if (scene.focused < 0) {
     scene.say("focus an event first");
@@ -1989,6 +2116,9 @@ var BINDINGS = [
   { keys: ["x", "X"], shown: "X", does: "hide the lane", run: onLane((scene, key) => scene.toggle("hidden", key)) },
   { keys: ["{"], shown: "{", does: "move the lane up", run: onLane((scene, key) => scene.move(key, -1)) },
   { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
+  { keys: ["Backspace"], shown: "Backspace", does: "undo (also Ctrl Z)", run: (_, desk) => desk.go(-1) },
+  { keys: [AGAIN], shown: "Shift Backspace", does: "redo (also Ctrl Shift Z)", run: (_, desk) => desk.go(1) },
+  { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
   { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
   { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
   { keys: ["Escape"], shown: "Esc", does: "clear the selection, then leave the view", run: (_, desk) => desk.leave() }
@@ -2010,8 +2140,13 @@ function press2(event, scene, desk) {
     desk.copy();
     return true;
   }
+  if ((event.ctrlKey || event.metaKey) && ["z", "y"].includes(event.key.toLowerCase())) {
+    desk.go(event.shiftKey || event.key.toLowerCase() === "y" ? 1 : -1);
+    return true;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
-  const binding = BINDINGS.find(({ keys }) => keys.includes(event.key));
+  const key = event.key === "Backspace" && event.shiftKey ? AGAIN : event.key;
+  const binding = BINDINGS.find(({ keys }) => keys.includes(key));
   binding?.run(scene, desk, event.key);
   return binding !== void 0;
 }
@@ -2034,6 +2169,59 @@ function help(close) {
     h("b", {}, "Search"),
     h("div", { class: "tlt-keys" }, ...HELP.map(([typed, finds]) => h("div", {}, code(typed), h("span", {}, finds))))
   );
+}
+
+// src/history.ts
+var MOST = 200;
+var PAUSE_MS = { moved: 700, query: 3e3, other: 0 };
+var History = class {
+  constructor(scene) {
+    this.scene = scene;
+    this.moments = [this.now];
+    for (const change of ["moved", "state", "selection"]) scene.on(change, () => this.note());
+  }
+  scene;
+  moments;
+  at = 0;
+  last = { kind: "other", time: 0 };
+  recalling = false;
+  get now() {
+    return { state: this.scene.state, selected: this.scene.selected };
+  }
+  note() {
+    if (this.recalling) return;
+    const { now, moments } = this;
+    const kind = difference(moments[this.at], now);
+    if (kind === null) return;
+    const time = performance.now();
+    const goesOn = kind === this.last.kind && time - this.last.time < PAUSE_MS[kind] && this.at > 0;
+    this.last = { kind, time };
+    if (!goesOn) this.at++;
+    moments.splice(this.at, Number.POSITIVE_INFINITY, now);
+    if (moments.length > MOST) moments.shift();
+    this.at = moments.length - 1;
+  }
+  /** One step back (-1) or forth (1); says so where there is none. */
+  go(by) {
+    const next = this.moments[this.at + by];
+    if (!next) {
+      this.scene.say(by < 0 ? "nothing to undo" : "nothing to redo");
+      return;
+    }
+    this.at += by;
+    this.last = { kind: "other", time: 0 };
+    this.recalling = true;
+    this.scene.recall(next.state, next.selected);
+    this.recalling = false;
+    this.moments[this.at] = this.now;
+  }
+};
+function difference(a, b) {
+  const keys = Object.keys(a.state).filter((key) => a.state[key] !== b.state[key]);
+  if (!keys.length && a.selected === b.selected) return null;
+  if (a.selected !== b.selected) return "other";
+  if (keys.every((key) => key === "span" || key === "scroll")) return "moved";
+  return keys.every((key) => key === "query") ? "query" : "other";
 }
 
 // src/ids.ts
@@ -2192,8 +2380,11 @@ var Menu = class {
   home;
   root = null;
   open(strip, x, y) {
+    this.show(this.entries(strip), x, y);
+  }
+  show(entries, x, y) {
     this.close();
-    const items = this.entries(strip).map(([text, act]) => {
+    const items = entries.map(([text, act]) => {
       const item = h("button", { type: "button", role: "menuitem" }, text);
       item.addEventListener("click", () => {
         this.close();
@@ -2203,7 +2394,7 @@ var Menu = class {
       return item;
     });
     const root = h("div", { class: "tlt-menu", role: "menu" }, ...items);
-    root.style.left = `${x}px`;
+    root.style.left = `${Math.max(Math.min(x, this.stage.clientWidth - 190), 0)}px`;
     root.style.top = `${Math.max(Math.min(y, this.stage.clientHeight - items.length * 25 - 10), 0)}px`;
     root.addEventListener("keydown", (event) => {
       event.stopPropagation();
@@ -2241,7 +2432,7 @@ var Menu = class {
 
 // src/minimap.ts
 var MAP_HEIGHT = 34;
-var COLUMNS = 600;
+var COLUMNS2 = 600;
 var SLICE = 4e5;
 var Minimap = class {
   constructor(canvas, scene, redraw) {
@@ -2261,9 +2452,9 @@ var Minimap = class {
   count(signal, theme) {
     const { events, axis } = this.scene;
     const job = ++this.job;
-    const time = new Float32Array(COLUMNS * 256);
+    const time = new Float32Array(COLUMNS2 * 256);
     const { from, to } = axis.all;
-    const scale2 = COLUMNS / (to - from);
+    const scale2 = COLUMNS2 / (to - from);
     let row = 0;
     const go = () => {
       if (signal.aborted || job !== this.job) return;
@@ -2288,20 +2479,20 @@ var Minimap = class {
   }
   paint(theme) {
     const { still, scene, time } = this;
-    still.width = COLUMNS;
+    still.width = COLUMNS2;
     still.height = MAP_HEIGHT;
     const context = context2d(still);
     let most = 0;
-    const sums = new Float32Array(COLUMNS);
-    for (let x = 0; x < COLUMNS; x++) {
+    const sums = new Float32Array(COLUMNS2);
+    for (let x = 0; x < COLUMNS2; x++) {
       for (let code = 0; code < 256; code++) sums[x] += time[x * 256 + code];
       most = Math.max(most, sums[x]);
     }
     const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
-      for (let x = 0; x < COLUMNS; x++) if (time[x * 256 + code] > 0) return true;
+      for (let x = 0; x < COLUMNS2; x++) if (time[x * 256 + code] > 0) return true;
       return false;
     });
-    for (let x = 0; x < COLUMNS; x++) {
+    for (let x = 0; x < COLUMNS2; x++) {
       let y = MAP_HEIGHT;
       for (const code of used) {
         const share = time[x * 256 + code];
@@ -2321,7 +2512,7 @@ var Minimap = class {
     context.fillStyle = css(theme.ground);
     context.fillRect(0, 0, w, h2);
     context.imageSmoothingEnabled = false;
-    if (this.still.width === COLUMNS) context.drawImage(this.still, left, 0, w - left, h2);
+    if (this.still.width === COLUMNS2) context.drawImage(this.still, left, 0, w - left, h2);
     const [from, to] = this.window(w, left);
     context.fillStyle = css(theme.ground);
     context.globalAlpha = 0.6;
@@ -2350,7 +2541,7 @@ var Minimap = class {
     let grabbed = 0;
     const timeAt2 = (event) => {
       const box = canvas.getBoundingClientRect();
-      const left = gutter();
+      const left = gutter() * (box.width / canvas.offsetWidth || 1);
       const { from, to } = scene.axis.all;
       return from + (event.clientX - box.left - left) / Math.max(box.width - left, 1) * (to - from);
     };
@@ -2380,7 +2571,7 @@ var Minimap = class {
 };
 function add(time, code, x0, x1) {
   const first = Math.max(Math.floor(x0), 0);
-  const last = Math.min(Math.floor(x1), COLUMNS - 1);
+  const last = Math.min(Math.floor(x1), COLUMNS2 - 1);
   if (first === last) {
     time[first * 256 + code] += Math.max(x1 - x0, 1e-4);
     return;
@@ -2682,7 +2873,7 @@ var Panel = class {
           "tr",
           {},
           h("td", { dir: "auto" }, clean(names[row.name], 80)),
-          ...cells.map((cell) => h("td", {}, cell)),
+          ...cells.map((cell2) => h("td", {}, cell2)),
           h("td", {}, row.share === void 0 ? "–" : percent(row.share))
         )
       );
@@ -3124,7 +3315,12 @@ var Pointer = class {
   fingers = /* @__PURE__ */ new Map();
   place(event) {
     const box = this.stage.getBoundingClientRect();
-    return { x: event.clientX - box.left - this.stage.clientLeft, y: event.clientY - box.top - this.stage.clientTop };
+    const scale2 = box.width / this.stage.offsetWidth || 1;
+    const { clientLeft, clientTop } = this.stage;
+    return {
+      x: (event.clientX - box.left) / scale2 - clientLeft,
+      y: (event.clientY - box.top) / scale2 - clientTop
+    };
   }
   /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
   stripAt(y) {
@@ -3639,6 +3835,12 @@ var Scene = class {
     if (gone(this.hovered)) this.hover(-1);
     if (gone(this.focused)) this.focus(-1);
   }
+  /** Go back to a state of before, and to what was selected then. */
+  recall(state, selected) {
+    this.restore(save(state));
+    this.area = null;
+    if (selected !== this.selected) this.select(selected);
+  }
   /** Take over what was saved. */
   restore(saved) {
     const next = restore(this.state, saved, this.units);
@@ -3738,6 +3940,8 @@ var STYLE = `
 .tlt-menu button { border: 0; text-align: left; }
 .tlt-legend { display: flex; flex-wrap: wrap; gap: 2px 4px; padding: 5px 8px; border-top: 1px solid var(--tlt-line);
   max-height: 84px; overflow: auto; align-items: center; }
+.tlt-present { zoom: 1.5; }
+.tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
 .tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
 .tlt-launches { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 0 8px 6px; max-height: 92px; overflow-y: auto; }
 .tlt-launches bdi { font-weight: 600; }
@@ -3961,7 +4165,13 @@ var View = class {
     this.spoken = new Spoken(scene, this.texts);
     this.bar = new Bar(
       scene,
-      { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() },
+      {
+        tool: () => this.tool,
+        use: (tool) => this.use(tool),
+        help: () => this.help(),
+        save: (near) => this.offerFiles(near),
+        home: () => this.stage.focus()
+      },
       signal
     );
     this.legend = new Legend(scene, signal);
@@ -4000,6 +4210,7 @@ var View = class {
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
+    this.history = new History(scene);
     this.menu = new Menu(this.stage, scene, () => this.stage.focus());
     this.minimap = new Minimap(this.map, scene, () => this.ask());
     new Pointer(
@@ -4040,6 +4251,7 @@ var View = class {
   words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
   picture;
   overlay;
+  history;
   minimap;
   bar;
   legend;
@@ -4231,7 +4443,7 @@ var View = class {
   }
   drawFrame(clientWidth, height) {
     const { scene } = this;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = (window.devicePixelRatio || 1) * this.scale;
     const body = Math.max(height - AXIS - scene.rows.pinnedHeight, 0);
     const scrolls = scene.rows.height > body;
     const width = clientWidth - (scrolls ? SCROLLBAR : 0);
@@ -4262,6 +4474,11 @@ var View = class {
     this.minimap.draw(clientWidth, gutter, ratio, this.theme);
     this.root.dataset.drawn = "";
   }
+  /** How much larger than it says everything is: for presenting. */
+  get scale() {
+    const { stage } = this;
+    return stage.offsetWidth ? stage.getBoundingClientRect().width / stage.offsetWidth : 1;
+  }
   // Hovering
   pointed(x, y) {
     this.at = x === null ? null : { x, y };
@@ -4276,6 +4493,8 @@ var View = class {
       search: () => this.bar.search.focus(),
       help: () => this.help(),
       copy: () => this.copy(),
+      go: (by) => this.history.go(by),
+      present: () => this.present(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
       nextColor: () => this.scene.set({ colorBy: COLOR_BY[(COLOR_BY.indexOf(this.scene.state.colorBy) + 1) % COLOR_BY.length] })
@@ -4297,6 +4516,12 @@ var View = class {
     if (this.helping) this.help();
     else if (scene.selected || scene.area || scene.measured || scene.focused >= 0) scene.clearSelection();
     else this.stage.blur();
+  }
+  /** Larger, without search, for those who look from afar; and back. */
+  present() {
+    this.root.classList.toggle("tlt-present");
+    this.bar.fit();
+    this.redraw();
   }
   help() {
     if (this.helping) {
@@ -4332,6 +4557,36 @@ var View = class {
     const text = parts.join("\n\n");
     if (!text) return;
     copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
+  }
+  // What is taken away
+  offerFiles(near) {
+    const box = near.getBoundingClientRect();
+    const stage = this.stage.getBoundingClientRect();
+    const { selected, header } = this.scene;
+    const name2 = header.title || "timeline";
+    const fail = (error) => this.scene.say(error.message);
+    const picture = () => {
+      this.draw();
+      return asPng(pictureOf([this.base, this.over], this.scene, this.frame, this.theme));
+    };
+    const entries = [
+      ["Copy the picture", () => this.copyPicture(picture()).catch(fail)],
+      ["Save the picture", () => picture().then((blob) => download(blob, `${name2}.png`), fail)],
+      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name2)]
+    ];
+    const { onPage } = this.options;
+    if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
+    this.menu.show(entries, box.left - stage.left - 120, 0);
+  }
+  async copyPicture(picture) {
+    if (!navigator.clipboard?.write) throw new Error("this page may not write to the clipboard: save the picture");
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
+    this.scene.say("");
+  }
+  saveRows(name2) {
+    const { text, note } = rowsOf(this.scene, this.texts);
+    download(new Blob([text], { type: "text/csv" }), `${name2}.csv`);
+    if (note) this.scene.say(note);
   }
   // Python's end
   /** After a moment without further change, list what is in view and tell how the view was changed. */
@@ -4492,6 +4747,7 @@ async function render({ model, el }) {
         model.set("view", saved);
         model.save_changes();
       },
+      onPage: () => model.send({ kind: "page" }),
       onSelection: (runs) => {
         model.set("selected", new DataView(runs.buffer));
         model.save_changes();
@@ -4515,6 +4771,10 @@ async function render({ model, el }) {
     clearTimeout(asked);
     view?.close();
   });
+  listen("msg:custom", ((content, buffers) => {
+    if (content.kind === "page")
+      download(new Blob([bytesOf(buffers[0])], { type: "text/html" }), `${content.name}.html`);
+  }));
   listen("change:header", reload);
   listen("change:columns", reload);
   listen("change:instead", () => view?.say(model.get("instead")));
@@ -4567,5 +4827,7 @@ var widget = { render };
 export {
   widget as default,
   define,
+  followHash,
+  fromHash,
   mount
 };
