@@ -24,6 +24,10 @@ export interface Choices {
   tool(): Tool;
   use(tool: Tool): void;
   help(): void;
+  /** Draw this over the lanes; nothing for the empty text. */
+  over(which: string): void;
+  /** What can be drawn over the lanes. */
+  readonly overs: readonly string[];
   /** Offer what can be taken away, near a button. */
   save(near: HTMLElement): void;
   /** Give the keyboard back to the lanes. */
@@ -45,6 +49,7 @@ export class Bar {
   private readonly next = button("↓", "next match (N)");
   private readonly colors: HTMLSelectElement;
   private readonly arrows: HTMLSelectElement;
+  private readonly over: HTMLSelectElement;
   private readonly unit: HTMLSelectElement;
   private readonly tools: HTMLButtonElement[];
   private readonly folded = button("Fold", "collapse or open all groups");
@@ -74,6 +79,7 @@ export class Bar {
       ARROWS.map((each) => [each, `arrows: ${each}`]),
       state.arrows,
     );
+    this.over = choice("Over the lanes", [["", "over: nothing"], ...to.overs.map((each) => [each, each] as const)], "");
     this.unit = choice(
       "Unit of time",
       scene.units.map((unit) => [unit, unit]),
@@ -99,7 +105,8 @@ export class Bar {
       ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
       : null;
     const there = <T>(elements: readonly (T | null)[]) => elements.filter((each) => each !== null);
-    this.spare = there([device, counted, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    const over = to.overs.length ? this.over : null;
+    this.spare = there([device, counted, over, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
     this.items = there([
       header.title ? title : null,
       worn,
@@ -111,6 +118,7 @@ export class Bar {
       this.hidden,
       this.colors,
       arrows,
+      over,
       unit,
       drags,
       whole,
@@ -132,6 +140,7 @@ export class Bar {
     on(this.filter, "click", () => scene.set({ filter: !scene.state.filter }));
     on(this.colors, "change", () => scene.set({ colorBy: this.colors.value as ColorBy }));
     on(this.arrows, "change", () => scene.set({ arrows: this.arrows.value as Arrows }));
+    on(this.over, "change", () => to.over(this.over.value));
     on(this.unit, "change", () => scene.set({ unit: this.unit.value as Unit }));
     this.tools.forEach((element, n) => {
       on(element, "click", () => to.use(TOOLS[n][0]));
@@ -187,6 +196,13 @@ export class Bar {
   private placeOf(item: HTMLElement): HTMLElement {
     const later = this.items.slice(this.items.indexOf(item) + 1);
     return later.find((each) => each.parentNode === this.root) ?? this.more;
+  }
+
+  /** What is drawn over the lanes now, be it one of those that can be asked for or another. */
+  showOver(which: string): void {
+    if (![...this.over.options].some(({ value }) => value === which))
+      this.over.append(h("option", { value: which }, which));
+    this.over.value = which;
   }
 
   private searchKey(event: KeyboardEvent): void {

@@ -43,6 +43,7 @@ export const STYLE = `
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
 .tlt-note { padding: 0 8px 4px; overflow-wrap: anywhere; }
+.tlt-verdict { color: var(--tlt-accent); }
 .tlt-warn { color: var(--tlt-warn); }
 .tlt-map { display: block; width: 100%; height: 34px; border-top: 1px solid var(--tlt-line); cursor: grab;
   touch-action: pan-y; }

@@ -1,6 +1,7 @@
 // One view: its elements, what they listen to, and when they are drawn. `close` leaves nothing behind.
 
 import { Spoken } from "./access";
+import { Bands, type Over } from "./bands";
 import { Bar, Legend } from "./bar";
 import { copyText, h, SUPPRESS } from "./dom";
 import { Events } from "./events";
@@ -36,6 +37,9 @@ export interface Options {
   readonly view?: Saved;
   /** Told, a moment later, how the view was changed. */
   onView?(view: Required<Saved>): void;
+  /** What can be drawn over the lanes, by name; `onOver` is asked for what is not there. */
+  readonly overs?: Readonly<Record<string, Over | null>>;
+  onOver?(which: string): void;
   /** Asked for a page of what is selected, or of everything; where there is nobody who makes one, it is not offered. */
   onPage?(): void;
   /** Told which events are selected: runs of positions in the frame, (first, how many) as uint32. */
@@ -64,6 +68,7 @@ export class View {
   private readonly tip: Tip;
   private readonly menu: Menu;
   private readonly note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
+  private readonly verdict = h("div", { class: "tlt-note tlt-verdict", role: "status", hidden: true });
   private readonly words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
   private readonly picture: Picture;
   private readonly overlay: Overlay;
@@ -126,6 +131,8 @@ export class View {
         use: (tool) => this.use(tool),
         help: () => this.help(),
         save: (near) => this.offerFiles(near),
+        over: (which) => this.choose(which),
+        overs: Object.keys(options.overs ?? {}),
         home: () => this.stage.focus(),
       },
       signal,
@@ -150,6 +157,7 @@ export class View {
       losses,
       this.launches.root,
       this.note,
+      this.verdict,
       this.words,
       this.map,
       this.stage,
@@ -505,6 +513,24 @@ export class View {
     const text = parts.join("\n\n");
     if (!text) return;
     copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
+  }
+
+  // What is drawn over the lanes
+
+  private choose(which: string): void {
+    const known = this.options.overs?.[which];
+    if (known || !which) this.setOver(known ?? null);
+    if (!known) this.options.onOver?.(which);
+  }
+
+  /** Draw these bands over the lanes, and say what they come to; null for none. */
+  setOver(over: Over | null): void {
+    const shown = over?.which ? over : null;
+    this.overlay.bands = shown && new Bands(shown, this.scene);
+    this.verdict.textContent = shown?.words ?? "";
+    this.verdict.hidden = !shown?.words;
+    this.bar.showOver(shown?.which ?? "");
+    this.ask();
   }
 
   // What is taken away

@@ -266,6 +266,7 @@ ROWS: dict[str, Row] = {
         {"start": 0, "end": 10**31},
         {"start": "negative zero half huge", "end": "half huge"},
     ),
+    TL + "show": Row(lambda: timeline().show, {"what": None}, {"what": "none frame", "title": TEXTS}),
     TL + "close": Row(lambda: timeline().close),
     "tltrace_nb.widget.pair.Pair.figure": Row(lambda: trace().beside(trace()).figure),
     "tltrace_nb.explore": Row(

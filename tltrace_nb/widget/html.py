@@ -25,6 +25,7 @@ from tltrace_nb.render.launches import facts_of
 from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.render.text import badge, light_names
+from tltrace_nb.widget.overlays import OVERLAYS
 from tltrace_nb.widget.wire import encode, unit
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from tltrace_nb.render.lanes import Time
     from tltrace_nb.render.readable import TraceLike
 
+MOST_EXPLAINED = 20_000
+"""Events of a trace up to which a page has its critical path and waits with it."""
 TABLE_ROWS = 200
 """Most names in the table of a page."""
 
@@ -110,7 +113,9 @@ def _scripts(trace: TraceLike, events: pd.DataFrame, time: Time, height: int | N
     wire = encode(
         shown, title="", names=trace.events["name"].unique(), light=light_names(trace), launches=facts_of(trace)
     )
-    options = json.dumps({"height": height, "view": {"unit": unit(wire.aligned, events, time)}})
+    overs = {which: make(trace) for which, make in OVERLAYS.items()} if len(trace.events) <= MOST_EXPLAINED else {}
+    options = json.dumps({"height": height, "view": {"unit": unit(wire.aligned, events, time)}, "overs": overs})
+    options = options.replace("<", "\\u003c")  # a name may say </script>
     own = Template(_resource("page.js")).substitute(data=wire.script(), options=options)
     return f'<script type="module">\n{_resource("static/timeline.js")}\n{own}</script>'
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
@@ -43,13 +42,14 @@ from tltrace_nb.widget.front import LOADER, SCRIPT, STILL, saved_html
 from tltrace_nb.widget.html import page_html
 from tltrace_nb.widget.linked import Link, link_of
 from tltrace_nb.widget.notebook import notebook_shell, still
+from tltrace_nb.widget.overlays import OVERLAYS, bands
 from tltrace_nb.widget.runs import from_runs, to_runs
 from tltrace_nb.widget.shown import note
 from tltrace_nb.widget.wire import encode
 from tltrace_nb.widget.wire import unit as unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from tltrace_nb.core.compile.options import Ctas
     from tltrace_nb.data.trace_data import TraceData
@@ -119,6 +119,10 @@ class Timeline(anywidget.AnyWidget):
     """Whether a view is light or dark, when it is opened."""
     still = traitlets.Unicode().tag(sync=True)
     """Class of the still picture that a view stands in for."""
+    over = traitlets.Dict().tag(sync=True)
+    """What is drawn over the lanes; see ``show``."""
+    overs = traitlets.List(list(OVERLAYS)).tag(sync=True)
+    """What the view can ask to have drawn there."""
     instead = traitlets.Unicode().tag(sync=True)
     """Words that a view shows in place of the events, such as why there are none; empty: it shows the events."""
 
@@ -149,8 +153,11 @@ class Timeline(anywidget.AnyWidget):
         wrong = set(layout) - {"layout"}
         if wrong:
             raise TypeError(f"Timeline takes no keyword {min(wrong)!r}; it takes {', '.join(KEYWORDS)}")
-        one = together(of_traces(source)) if isinstance(source, Sequence) else source
-        self._trace = frames(one)
+        self._trace = (
+            together(of_traces(cast("Sequence[TraceData]", source)))
+            if isinstance(source, list | tuple)
+            else frames(cast("TraceLike", source))
+        )
         beside = None if beside is None else frames(beside, "beside")
         self._shown = selected(self._trace, events, ctas)
         traces = [self._trace] if beside is None else [self._trace, beside]
@@ -212,6 +219,7 @@ class Timeline(anywidget.AnyWidget):
         self._columns = b"" if packed else wire.columns
         with self.hold_sync():  # one message: a view must not see the header of one run and the columns of another
             self.header, self.columns, self.selected, self.instead = wire.header, packed, b"", ""
+            self.over = {}
             if first:
                 self.view = {"unit": unit_of(wire.aligned, trace.events, "auto")}
         self._join()
@@ -285,6 +293,25 @@ class Timeline(anywidget.AnyWidget):
             wrong("end", end, f"a time after the start, {short(start)}")
         self.view = self.view | {"span": [low, high]}
 
+    @checked(title=text)
+    def show(self, what: str | pd.DataFrame | None, title: str = "") -> None:
+        """Draw bands over the lanes: the critical path, waits with their cause, or the rows of any frame.
+
+        ``what``: ``"critical path"``, ``"waits"``, a frame, or ``None`` for nothing any more. A frame needs the columns
+        ``start`` and ``end``, in cycles since the CTA's entry, and ``cta``; ``thread`` keeps a band to the lanes of
+        one, ``lane`` to those of that name, and ``name`` is written on it. ``title`` stands over the lanes. Raises
+        ``ValueError`` for another text and for a frame without these columns, ``TypeError`` for something else.
+
+        >>> timeline.show("waits")
+        >>> timeline.show(trace.waits("wait *", each=True).query("blocked > 500"), "long waits")
+        """
+        if what is None:
+            self.over = {}
+        elif isinstance(what, str):
+            self.over = OVERLAYS[one_of(tuple(OVERLAYS))("what", what)](self._trace)
+        else:
+            self.over = bands(what, title)
+
     def _join(self) -> None:
         """Follow the other views of the trace, and begin with what is selected there."""
         self._link = link_of(self._trace)
@@ -315,6 +342,8 @@ class Timeline(anywidget.AnyWidget):
             self.send({"kind": "script"}, buffers=[SCRIPT])
         if content == {"kind": "page"}:
             self._send_page()
+        if isinstance(content, dict) and content.get("kind") == "over":
+            self.show(content.get("which") or None)
 
     def _send_page(self) -> None:
         """A page of what is selected, or of everything that is shown."""

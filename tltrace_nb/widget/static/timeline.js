@@ -631,6 +631,346 @@ function eventsInView(scene, most) {
   return { positions, more: false };
 }
 
+// src/tree.ts
+var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
+var ROW = 18;
+var GAP = 4;
+var HEAD = 20;
+var LABEL = 13;
+var WHOLE2 = 533;
+var LEAST_FOLDED = 4;
+var HIGH = 3;
+var MOST_FOLDED = 8e4;
+var UNDER = 7;
+var PART_KEY = ({ rank, launch }) => rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "";
+var PART = ({ rank, launch, kernel }) => {
+  if (rank !== null) return `rank ${rank}`;
+  return launch !== null ? [`launch ${launch}`, clean(kernel, 30)].filter(Boolean).join(" · ") : "";
+};
+var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
+var CTA = (lane) => `CTA ${lane.cta}`;
+var THREAD = (lane) => {
+  const words = [lane.group, lane.role].filter((word) => word && word !== "default");
+  return [...new Set(words.map((word) => clean(word, 24))), `t${lane.thread}`].join(" ");
+};
+var LANE = (lane) => clean(lane.name, 40);
+var STEPS = [
+  { key: PART_KEY, words: PART },
+  { key: (lane) => `sm${lane.sm}`, words: SM },
+  { key: (lane) => `cta${lane.cta}`, words: CTA },
+  { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
+  { key: (lane) => `lane${lane.name}`, words: LANE }
+];
+function tree(lanes) {
+  const ordered = [...lanes].sort(
+    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || (a.launch ?? 0) - (b.launch ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
+  );
+  return branches(ordered, 0, "", "", 0);
+}
+function branches(lanes, step2, key, label, depth) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const lane of lanes) {
+    const own = STEPS[step2].key(lane);
+    const group = groups.get(own);
+    if (group) group.push(lane);
+    else groups.set(own, [lane]);
+  }
+  return [...groups].flatMap(([own, members]) => {
+    if (!own) return branches(members, step2 + 1, key, label, depth);
+    const path = key ? `${key}/${own}` : own;
+    const words = [label, STEPS[step2].words(members[0])].filter(Boolean).join(" · ");
+    if (step2 === STEPS.length - 1)
+      return [
+        {
+          key: path,
+          label: groups.size === 1 && label && own === "lanemain" ? label : words,
+          children: [],
+          lanes: members,
+          depth
+        }
+      ];
+    const alone = new Set(members.map(STEPS[step2 + 1].key)).size === 1;
+    if (alone) return branches(members, step2 + 1, path, words, depth);
+    return [
+      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
+    ];
+  });
+}
+var Rows = class {
+  pinned = [];
+  strips = [];
+  /** Heights of the two parts. */
+  pinnedHeight = 0;
+  height;
+  /** How many nodes are hidden. */
+  hiddenCount;
+  /** `under`: pixels at the bottom of every strip with events. */
+  constructor(roots, arrangement, under = 0) {
+    let top = 0;
+    let hidden = 0;
+    const share = Math.floor(WHOLE2 / Math.max(arrangement.collapsed.size, 1));
+    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
+    const add2 = (into, node, depth, label) => {
+      if (arrangement.hidden.has(node.key)) {
+        hidden++;
+        return;
+      }
+      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
+      const body = kind === "lane" ? node.lanes[0].rows * ROW + GAP : kind === "summary" ? folded : HEAD;
+      const height = kind === "head" ? body : body + under;
+      const strip = { node, label, kind, depth, top, height, body, bottom: top + height };
+      into.push(strip);
+      top += height;
+      if (kind !== "head") return;
+      for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1, child.label);
+      strip.bottom = top;
+    };
+    if (arrangement.pinned.length) {
+      const byKey = index(roots, new Set(arrangement.pinned));
+      for (const key of arrangement.pinned) {
+        const found = byKey.get(key);
+        if (found) add2(this.pinned, found.node, 0, found.label);
+      }
+      this.pinnedHeight = top;
+      top = 0;
+      hidden = 0;
+    }
+    for (const root of inOrder(roots, "", arrangement)) add2(this.strips, root, 0, root.label);
+    this.height = top;
+    this.hiddenCount = hidden;
+  }
+  /** The strips that `from`..`to` (pixels from the top of the lanes) touch. */
+  between(from, to) {
+    const found = [];
+    for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
+    return found;
+  }
+  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
+  stuck(scroll) {
+    const found = [];
+    for (; ; ) {
+      const y = scroll + found.length * HEAD;
+      let n = this.at(y);
+      while (n > 0 && this.strips[n]?.depth > found.length) n--;
+      const strip = this.strips[n];
+      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
+        return found;
+      found.push(strip);
+    }
+  }
+  /** The number of the strip at `y`, or the number of strips below the last. */
+  at(y) {
+    let low = 0;
+    let high = this.strips.length;
+    while (low < high) {
+      const middle = low + high >>> 1;
+      if (this.strips[middle].top + this.strips[middle].height > y) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+  /** The strip that shows `lane`, be it its own or that of a collapsed branch. */
+  showing(lane) {
+    return this.strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane));
+  }
+};
+function inOrder(nodes, parent, arrangement) {
+  const wanted = arrangement.order.get(parent);
+  if (!wanted) return nodes;
+  const place = new Map(wanted.map((key, n) => [key, n]));
+  return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
+}
+function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
+  for (const node of nodes) {
+    const label = above ? `${above} · ${node.label}` : node.label;
+    if (wanted.has(node.key)) found.set(node.key, { node, label });
+    index(node.children, wanted, label, found);
+  }
+  return found;
+}
+function foldedAtFirst(roots, count2) {
+  if (count2 > MOST_FOLDED) return [];
+  const whole = new Rows(roots, PLAIN).height;
+  const nodes = roots.flatMap((root) => hasParts(root) && root.children.length ? root.children : [root]);
+  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH * WHOLE2;
+  return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
+}
+function hasParts({ lanes: [first] }) {
+  return first.rank !== null || first.launch !== null;
+}
+function siblings(roots, key, arrangement) {
+  const search = (nodes, parent) => {
+    if (nodes.some((node) => node.key === key))
+      return { parent, keys: inOrder(nodes, parent, arrangement).map((node) => node.key) };
+    for (const node of nodes) {
+      const found = search(node.children, node.key);
+      if (found) return found;
+    }
+    return null;
+  };
+  return search(roots, "") ?? { parent: "", keys: [] };
+}
+
+// src/frame.ts
+var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
+var AXIS = 26;
+function placed(scene, frame) {
+  const { rows, state } = scene;
+  const top = AXIS + rows.pinnedHeight;
+  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
+  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
+  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
+}
+function stuck({ rows, state }) {
+  const top = AXIS + rows.pinnedHeight;
+  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
+}
+function middleOf({ strip, y }, row) {
+  if (strip.kind !== "lane") return y + strip.body / 2;
+  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
+}
+function xOf(time, span, frame) {
+  return frame.gutter + (time - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
+}
+function timeAt(x, span, frame) {
+  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
+}
+var Places = class {
+  constructor(scene, shown, frame) {
+    this.scene = scene;
+    this.frame = frame;
+    for (const each of shown)
+      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
+    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
+    this.covered = over ? AXIS + over + ROW / 4 : 0;
+  }
+  scene;
+  frame;
+  byLane = /* @__PURE__ */ new Map();
+  covered;
+  start(i) {
+    return this.at(i, this.scene.axis.startOf(i));
+  }
+  end(i) {
+    return this.at(i, this.scene.axis.endOf(i));
+  }
+  at(i, time) {
+    const row = this.scene.events.rowOf(i);
+    const strip = this.byLane.get(this.scene.events.rowLane[row]);
+    if (!strip) return null;
+    const { ratio } = this.frame;
+    const y = middleOf(strip, row);
+    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
+    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: y * ratio };
+  }
+};
+
+// src/bands.ts
+var MOST_DRAWN = 4e3;
+var EDGE = 3;
+var Bands = class {
+  constructor(over, scene) {
+    this.over = over;
+    this.scene = scene;
+    const { cta, launch, start, end } = over.spans;
+    cta.forEach((id, n) => {
+      const key = keyOf(id, launch?.[n] ?? null);
+      const known = this.byCta.get(key);
+      if (known) known.push(n);
+      else this.byCta.set(key, [n]);
+    });
+    for (const [key, spans] of this.byCta)
+      this.starts.set(
+        key,
+        Float64Array.from(spans, (n) => start[n])
+      );
+    this.longest = start.reduce((most, from, n) => Math.max(most, end[n] - from), 0);
+  }
+  over;
+  scene;
+  /** Positions of the spans of each CTA. */
+  byCta = /* @__PURE__ */ new Map();
+  starts = /* @__PURE__ */ new Map();
+  longest;
+  draw(context, shown, frame, theme) {
+    const { scene, over } = this;
+    const { ratio } = frame;
+    const origin = Number(scene.events.origin);
+    const ends = /* @__PURE__ */ new Map();
+    const begins = /* @__PURE__ */ new Map();
+    let drawn = 0;
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    context.font = `600 ${10.5 * ratio}px ${FONT}`;
+    for (const { strip, y } of shown) {
+      if (strip.kind === "head") continue;
+      const done = /* @__PURE__ */ new Set();
+      for (const lane of strip.node.lanes) {
+        const key = keyOf(lane.cta, lane.launch);
+        const spans = this.byCta.get(key);
+        if (!spans) continue;
+        const { offset, rate } = scene.axis.line(lane);
+        const cycle = (time) => (time - offset) / rate + origin;
+        const from = lowerBound(this.starts.get(key), cycle(scene.span.from) - this.longest, 0, spans.length);
+        for (let k = from; k < spans.length && drawn < MOST_DRAWN; k++) {
+          const n = spans[k];
+          if (over.spans.start[n] > cycle(scene.span.to)) break;
+          const { thread, lane: name2 } = over.spans;
+          if (done.has(n) || thread && thread[n] !== lane.thread || name2 && name2[n] !== lane.name) continue;
+          done.add(n);
+          const place = (value) => xOf(offset + rate * (value - origin), scene.span, frame) * ratio;
+          const [left, right] = [place(over.spans.start[n]), place(over.spans.end[n])];
+          const box = { x: left, y: (y + 1) * ratio, w: Math.max(right - left, ratio), h: (strip.body - 2) * ratio };
+          this.band(context, box, over.spans.text[n], frame, theme);
+          drawn++;
+          if (begins.has(n)) continue;
+          begins.set(n, { x: left, y: box.y + box.h / 2 });
+          ends.set(n, { x: right, y: box.y + box.h / 2 });
+        }
+      }
+    }
+    if (over.linked) this.links(context, begins, ends, frame, theme);
+  }
+  band(context, box, text, { ratio, width, gutter }, theme) {
+    context.fillStyle = theme.accent;
+    context.globalAlpha = this.over.linked ? 0 : 0.12;
+    context.fillRect(box.x, box.y, box.w, box.h);
+    context.globalAlpha = 1;
+    context.fillRect(box.x, box.y + box.h - EDGE * ratio, box.w, EDGE * ratio);
+    context.fillRect(box.x, box.y, ratio, box.h);
+    const from = Math.max(box.x, gutter * ratio) + 4 * ratio;
+    const room = Math.min(box.x + box.w, width * ratio) - from - 3 * ratio;
+    if (this.over.linked || !text || room < 40 * ratio) return;
+    context.save();
+    context.beginPath();
+    context.rect(from - 2 * ratio, box.y, room + 2 * ratio, box.h);
+    context.clip();
+    context.lineWidth = 3 * ratio;
+    context.strokeStyle = theme.dark ? "#000000" : "#ffffff";
+    context.fillStyle = theme.accent;
+    context.strokeText(text, from, box.y + box.h / 2);
+    context.fillText(text, from, box.y + box.h / 2);
+    context.restore();
+  }
+  /** From the end of each span to the begin of the next, where that is on another lane. */
+  links(context, begins, ends, { ratio }, theme) {
+    context.strokeStyle = theme.accent;
+    context.lineWidth = 1.5 * ratio;
+    context.beginPath();
+    for (const spans of this.byCta.values())
+      for (let k = 1; k < spans.length; k++) {
+        const [from, to] = [ends.get(spans[k - 1]), begins.get(spans[k])];
+        if (!from || !to || Math.max(from.y, to.y) < AXIS * ratio) continue;
+        context.moveTo(from.x, from.y);
+        context.lineTo(to.x, to.y);
+      }
+    context.stroke();
+  }
+};
+function keyOf(cta, launch) {
+  return `${launch ?? ""}|${cta}`;
+}
+
 // src/color.ts
 function parse(color) {
   if (color.startsWith("#")) {
@@ -852,8 +1192,8 @@ var Raster = class {
 // src/paint.ts
 var COLOR_BY = ["name", "payload", "duration", "lane"];
 var DIM = 128;
-var STEPS = 32;
-var NONE = STEPS;
+var STEPS2 = 32;
+var NONE = STEPS2;
 var GREY = [150, 154, 160];
 var FILTERED = 1;
 var SELECTED = 2;
@@ -881,7 +1221,7 @@ var Paint = class {
     this.by = by;
     this.rates = Float64Array.from(events.lanes, (lane) => axis.line(lane).rate);
     this.scale = by === "payload" ? payloadScale(events) : by === "duration" ? durationScale(events, this.rates) : null;
-    const steps = this.scale?.signed ? diverging(STEPS) : sequential(STEPS);
+    const steps = this.scale?.signed ? diverging(STEPS2) : sequential(STEPS2);
     this.colors = this.scale ? [...steps, GREY] : this.palette.map(parse);
   }
   /** Write the code of every event. `dim`: events without one of these marks are dimmed (0: none is). */
@@ -938,7 +1278,7 @@ var Paint = class {
   }
 };
 function step(share) {
-  return Math.min(Math.max(Math.floor(share * STEPS), 0), STEPS - 1);
+  return Math.min(Math.max(Math.floor(share * STEPS2), 0), STEPS2 - 1);
 }
 function payloadScale(events) {
   let low = Number.POSITIVE_INFINITY;
@@ -1165,6 +1505,7 @@ var Bar = class {
       ARROWS.map((each) => [each, `arrows: ${each}`]),
       state.arrows
     );
+    this.over = choice("Over the lanes", [["", "over: nothing"], ...to.overs.map((each) => [each, each])], "");
     this.unit = choice(
       "Unit of time",
       scene.units.map((unit2) => [unit2, unit2]),
@@ -1188,7 +1529,8 @@ var Bar = class {
     const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, save2, help2);
     const worn = badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null;
     const there = (elements) => elements.filter((each) => each !== null);
-    this.spare = there([device, counted, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    const over = to.overs.length ? this.over : null;
+    this.spare = there([device, counted, over, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
     this.items = there([
       header.title ? title : null,
       worn,
@@ -1200,6 +1542,7 @@ var Bar = class {
       this.hidden,
       this.colors,
       arrows,
+      over,
       unit,
       drags,
       whole
@@ -1220,6 +1563,7 @@ var Bar = class {
     on(this.filter, "click", () => scene.set({ filter: !scene.state.filter }));
     on(this.colors, "change", () => scene.set({ colorBy: this.colors.value }));
     on(this.arrows, "change", () => scene.set({ arrows: this.arrows.value }));
+    on(this.over, "change", () => to.over(this.over.value));
     on(this.unit, "change", () => scene.set({ unit: this.unit.value }));
     this.tools.forEach((element, n) => {
       on(element, "click", () => to.use(TOOLS[n][0]));
@@ -1248,6 +1592,7 @@ var Bar = class {
   next = button("↓", "next match (N)");
   colors;
   arrows;
+  over;
   unit;
   tools;
   folded = button("Fold", "collapse or open all groups");
@@ -1299,6 +1644,12 @@ var Bar = class {
   placeOf(item) {
     const later = this.items.slice(this.items.indexOf(item) + 1);
     return later.find((each) => each.parentNode === this.root) ?? this.more;
+  }
+  /** What is drawn over the lanes now, be it one of those that can be asked for or another. */
+  showOver(which) {
+    if (![...this.over.options].some(({ value }) => value === which))
+      this.over.append(h("option", { value: which }, which));
+    this.over.value = which;
   }
   searchKey(event) {
     event.stopPropagation();
@@ -1436,240 +1787,6 @@ function choice(label, options, value) {
   select.value = value;
   return select;
 }
-
-// src/tree.ts
-var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
-var ROW = 18;
-var GAP = 4;
-var HEAD = 20;
-var LABEL = 13;
-var WHOLE2 = 533;
-var LEAST_FOLDED = 4;
-var HIGH = 3;
-var MOST_FOLDED = 8e4;
-var UNDER = 7;
-var PART_KEY = ({ rank, launch }) => rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "";
-var PART = ({ rank, launch, kernel }) => {
-  if (rank !== null) return `rank ${rank}`;
-  return launch !== null ? [`launch ${launch}`, clean(kernel, 30)].filter(Boolean).join(" · ") : "";
-};
-var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
-var CTA = (lane) => `CTA ${lane.cta}`;
-var THREAD = (lane) => {
-  const words = [lane.group, lane.role].filter((word) => word && word !== "default");
-  return [...new Set(words.map((word) => clean(word, 24))), `t${lane.thread}`].join(" ");
-};
-var LANE = (lane) => clean(lane.name, 40);
-var STEPS2 = [
-  { key: PART_KEY, words: PART },
-  { key: (lane) => `sm${lane.sm}`, words: SM },
-  { key: (lane) => `cta${lane.cta}`, words: CTA },
-  { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
-  { key: (lane) => `lane${lane.name}`, words: LANE }
-];
-function tree(lanes) {
-  const ordered = [...lanes].sort(
-    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || (a.launch ?? 0) - (b.launch ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
-  );
-  return branches(ordered, 0, "", "", 0);
-}
-function branches(lanes, step2, key, label, depth) {
-  const groups = /* @__PURE__ */ new Map();
-  for (const lane of lanes) {
-    const own = STEPS2[step2].key(lane);
-    const group = groups.get(own);
-    if (group) group.push(lane);
-    else groups.set(own, [lane]);
-  }
-  return [...groups].flatMap(([own, members]) => {
-    if (!own) return branches(members, step2 + 1, key, label, depth);
-    const path = key ? `${key}/${own}` : own;
-    const words = [label, STEPS2[step2].words(members[0])].filter(Boolean).join(" · ");
-    if (step2 === STEPS2.length - 1)
-      return [
-        {
-          key: path,
-          label: groups.size === 1 && label && own === "lanemain" ? label : words,
-          children: [],
-          lanes: members,
-          depth
-        }
-      ];
-    const alone = new Set(members.map(STEPS2[step2 + 1].key)).size === 1;
-    if (alone) return branches(members, step2 + 1, path, words, depth);
-    return [
-      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
-    ];
-  });
-}
-var Rows = class {
-  pinned = [];
-  strips = [];
-  /** Heights of the two parts. */
-  pinnedHeight = 0;
-  height;
-  /** How many nodes are hidden. */
-  hiddenCount;
-  /** `under`: pixels at the bottom of every strip with events. */
-  constructor(roots, arrangement, under = 0) {
-    let top = 0;
-    let hidden = 0;
-    const share = Math.floor(WHOLE2 / Math.max(arrangement.collapsed.size, 1));
-    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
-    const add2 = (into, node, depth, label) => {
-      if (arrangement.hidden.has(node.key)) {
-        hidden++;
-        return;
-      }
-      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
-      const body = kind === "lane" ? node.lanes[0].rows * ROW + GAP : kind === "summary" ? folded : HEAD;
-      const height = kind === "head" ? body : body + under;
-      const strip = { node, label, kind, depth, top, height, body, bottom: top + height };
-      into.push(strip);
-      top += height;
-      if (kind !== "head") return;
-      for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1, child.label);
-      strip.bottom = top;
-    };
-    if (arrangement.pinned.length) {
-      const byKey = index(roots, new Set(arrangement.pinned));
-      for (const key of arrangement.pinned) {
-        const found = byKey.get(key);
-        if (found) add2(this.pinned, found.node, 0, found.label);
-      }
-      this.pinnedHeight = top;
-      top = 0;
-      hidden = 0;
-    }
-    for (const root of inOrder(roots, "", arrangement)) add2(this.strips, root, 0, root.label);
-    this.height = top;
-    this.hiddenCount = hidden;
-  }
-  /** The strips that `from`..`to` (pixels from the top of the lanes) touch. */
-  between(from, to) {
-    const found = [];
-    for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
-    return found;
-  }
-  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
-  stuck(scroll) {
-    const found = [];
-    for (; ; ) {
-      const y = scroll + found.length * HEAD;
-      let n = this.at(y);
-      while (n > 0 && this.strips[n]?.depth > found.length) n--;
-      const strip = this.strips[n];
-      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
-        return found;
-      found.push(strip);
-    }
-  }
-  /** The number of the strip at `y`, or the number of strips below the last. */
-  at(y) {
-    let low = 0;
-    let high = this.strips.length;
-    while (low < high) {
-      const middle = low + high >>> 1;
-      if (this.strips[middle].top + this.strips[middle].height > y) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-  /** The strip that shows `lane`, be it its own or that of a collapsed branch. */
-  showing(lane) {
-    return this.strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane));
-  }
-};
-function inOrder(nodes, parent, arrangement) {
-  const wanted = arrangement.order.get(parent);
-  if (!wanted) return nodes;
-  const place = new Map(wanted.map((key, n) => [key, n]));
-  return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
-}
-function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
-  for (const node of nodes) {
-    const label = above ? `${above} · ${node.label}` : node.label;
-    if (wanted.has(node.key)) found.set(node.key, { node, label });
-    index(node.children, wanted, label, found);
-  }
-  return found;
-}
-function foldedAtFirst(roots, count2) {
-  if (count2 > MOST_FOLDED) return [];
-  const whole = new Rows(roots, PLAIN).height;
-  const nodes = roots.flatMap((root) => hasParts(root) && root.children.length ? root.children : [root]);
-  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH * WHOLE2;
-  return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
-}
-function hasParts({ lanes: [first] }) {
-  return first.rank !== null || first.launch !== null;
-}
-function siblings(roots, key, arrangement) {
-  const search = (nodes, parent) => {
-    if (nodes.some((node) => node.key === key))
-      return { parent, keys: inOrder(nodes, parent, arrangement).map((node) => node.key) };
-    for (const node of nodes) {
-      const found = search(node.children, node.key);
-      if (found) return found;
-    }
-    return null;
-  };
-  return search(roots, "") ?? { parent: "", keys: [] };
-}
-
-// src/frame.ts
-var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
-var AXIS = 26;
-function placed(scene, frame) {
-  const { rows, state } = scene;
-  const top = AXIS + rows.pinnedHeight;
-  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
-  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
-  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
-}
-function stuck({ rows, state }) {
-  const top = AXIS + rows.pinnedHeight;
-  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
-}
-function middleOf({ strip, y }, row) {
-  if (strip.kind !== "lane") return y + strip.body / 2;
-  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
-}
-function xOf(time, span, frame) {
-  return frame.gutter + (time - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
-}
-function timeAt(x, span, frame) {
-  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
-}
-var Places = class {
-  constructor(scene, shown, frame) {
-    this.scene = scene;
-    this.frame = frame;
-    for (const each of shown)
-      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
-    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
-    this.covered = over ? AXIS + over + ROW / 4 : 0;
-  }
-  scene;
-  frame;
-  byLane = /* @__PURE__ */ new Map();
-  covered;
-  start(i) {
-    return this.at(i, this.scene.axis.startOf(i));
-  }
-  end(i) {
-    return this.at(i, this.scene.axis.endOf(i));
-  }
-  at(i, time) {
-    const row = this.scene.events.rowOf(i);
-    const strip = this.byLane.get(this.scene.events.rowLane[row]);
-    if (!strip) return null;
-    const { ratio } = this.frame;
-    const y = middleOf(strip, row);
-    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
-    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: y * ratio };
-  }
-};
 
 // src/files.ts
 var MOST_ROWS3 = 2e5;
@@ -2015,7 +2132,7 @@ var Ghost = class {
     this.events = events;
     this.header = header;
     this.marks = new Marks(events, header);
-    this.byKey = new Map(events.lanes.map((lane) => [keyOf(lane), lane]));
+    this.byKey = new Map(events.lanes.map((lane) => [keyOf2(lane), lane]));
     this.follow({ ...PLAIN2, ...looks });
   }
   events;
@@ -2029,7 +2146,7 @@ var Ghost = class {
   }
   /** The lane that stood where `lane` stands now, whichever SM its CTA is on. */
   laneOf(lane) {
-    return this.byKey.get(keyOf(lane));
+    return this.byKey.get(keyOf2(lane));
   }
   /** Colour and hide as `looks` say. */
   follow({ unit, colorBy, query, filter, hiddenNames }) {
@@ -2053,7 +2170,7 @@ var Ghost = class {
     for (let row = mine.row; row < mine.row + mine.rows; row++) raster.paint(line, row, view, paint.inks, NO_NOTES);
   }
 };
-function keyOf(lane) {
+function keyOf2(lane) {
   return `${lane.rank}|${lane.cta}|${lane.thread}|${lane.name}`;
 }
 
@@ -2695,6 +2812,8 @@ var Overlay = class {
     this.context = context2d(canvas);
   }
   scene;
+  /** What is drawn over the lanes on demand. */
+  bands = null;
   context;
   /** `pointer`: the x of the pointer in CSS pixels, or null. */
   draw(frame, theme, pointer) {
@@ -2718,6 +2837,7 @@ var Overlay = class {
     context.beginPath();
     context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
     context.clip();
+    this.bands?.draw(context, shown, frame, theme);
     if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
@@ -3916,6 +4036,7 @@ var STYLE = `
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
 .tlt-note { padding: 0 8px 4px; overflow-wrap: anywhere; }
+.tlt-verdict { color: var(--tlt-accent); }
 .tlt-warn { color: var(--tlt-warn); }
 .tlt-map { display: block; width: 100%; height: 34px; border-top: 1px solid var(--tlt-line); cursor: grab;
   touch-action: pan-y; }
@@ -4170,6 +4291,8 @@ var View = class {
         use: (tool) => this.use(tool),
         help: () => this.help(),
         save: (near) => this.offerFiles(near),
+        over: (which) => this.choose(which),
+        overs: Object.keys(options.overs ?? {}),
         home: () => this.stage.focus()
       },
       signal
@@ -4192,6 +4315,7 @@ var View = class {
       losses,
       this.launches.root,
       this.note,
+      this.verdict,
       this.words,
       this.map,
       this.stage,
@@ -4248,6 +4372,7 @@ var View = class {
   tip;
   menu;
   note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
+  verdict = h("div", { class: "tlt-note tlt-verdict", role: "status", hidden: true });
   words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
   picture;
   overlay;
@@ -4558,6 +4683,21 @@ var View = class {
     if (!text) return;
     copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
   }
+  // What is drawn over the lanes
+  choose(which) {
+    const known = this.options.overs?.[which];
+    if (known || !which) this.setOver(known ?? null);
+    if (!known) this.options.onOver?.(which);
+  }
+  /** Draw these bands over the lanes, and say what they come to; null for none. */
+  setOver(over) {
+    const shown = over?.which ? over : null;
+    this.overlay.bands = shown && new Bands(shown, this.scene);
+    this.verdict.textContent = shown?.words ?? "";
+    this.verdict.hidden = !shown?.words;
+    this.bar.showOver(shown?.which ?? "");
+    this.ask();
+  }
   // What is taken away
   offerFiles(near) {
     const box = near.getBoundingClientRect();
@@ -4747,6 +4887,8 @@ async function render({ model, el }) {
         model.set("view", saved);
         model.save_changes();
       },
+      overs: Object.fromEntries((model.get("overs") ?? []).map((which) => [which, null])),
+      onOver: (which) => model.send({ kind: "over", which }),
       onPage: () => model.send({ kind: "page" }),
       onSelection: (runs) => {
         model.set("selected", new DataView(runs.buffer));
@@ -4757,6 +4899,7 @@ async function render({ model, el }) {
     if (signal.aborted) view.close();
     view.setSelection(bytesOf(model.get("selected")));
     view.say(model.get("instead"));
+    view.setOver(model.get("over") ?? null);
   };
   const open = () => load().catch((error) => {
     still.show();
@@ -4778,6 +4921,7 @@ async function render({ model, el }) {
   listen("change:header", reload);
   listen("change:columns", reload);
   listen("change:instead", () => view?.say(model.get("instead")));
+  listen("change:over", () => view?.setOver(model.get("over") ?? null));
   listen("change:view", () => view?.setView(model.get("view")));
   listen("change:selected", () => view?.setSelection(bytesOf(model.get("selected"))));
   open();
