@@ -254,6 +254,7 @@ export class Legend {
   private readonly counts: Uint32Array;
   private readonly chips = new Map<string, HTMLElement>();
   private readonly scales = h("span");
+  private readonly measured = h("span", { class: "tlt-measured", role: "status", hidden: true });
   private readonly rest = h("span", { class: "tlt-count" });
   /** Shows and hides the run before. */
   private readonly before = h(
@@ -281,6 +282,7 @@ export class Legend {
       ...(scene.ghost ? [this.before] : []),
       this.rest,
       hint && h("span", { class: "tlt-light", role: "note" }, hint),
+      this.measured,
     );
     this.show();
   }
@@ -309,6 +311,12 @@ export class Legend {
       });
     else if (hiddenNames.includes(name)) this.scene.set({ hiddenNames: hiddenNames.filter((each) => each !== name) });
     else this.scene.set({ hiddenNames: [...hiddenNames, name] });
+  }
+
+  /** What is measured, in words. */
+  measure(text: string): void {
+    this.measured.textContent = text;
+    this.measured.hidden = !text;
   }
 
   show(): void {

@@ -7,6 +7,7 @@ import type { Ghost } from "./ghost";
 import { neighbour } from "./hit";
 import type { Levels } from "./levels";
 import { Marks } from "./marks";
+import type { Measured } from "./measure";
 import type { Paint } from "./paint";
 import type { Raster } from "./raster";
 import { ARROWS, restore, type Saved, type State, save } from "./state";
@@ -34,7 +35,7 @@ export class Scene {
   focused = -1;
   area: Area | null = null;
   /** A length that is measured, without selecting. */
-  measured: Span | null = null;
+  measured: Measured | null = null;
   /** What a query, or a selection, could not do. */
   message = "";
   /** Whether the query makes no sense; the message says why. */

@@ -15,6 +15,7 @@ import { fromRuns, toRuns } from "./ids";
 import { type Desk, press } from "./keys";
 import { Texts } from "./label";
 import { Launches } from "./launches";
+import { measuredText } from "./measure";
 import { type Entry, Menu } from "./menu";
 import { Minimap } from "./minimap";
 import { Overlay } from "./overlay";
@@ -238,7 +239,10 @@ export class View {
   private listen(signal: AbortSignal): void {
     const { scene, stage } = this;
     scene.on("frame", () => this.redraw());
-    scene.on("hover", () => this.ask());
+    scene.on("hover", () => {
+      this.legend.measure(scene.measured ? measuredText(scene, scene.measured) : "");
+      this.ask();
+    });
     scene.on("focus", () => {
       this.panel.show();
       this.spoken.say();

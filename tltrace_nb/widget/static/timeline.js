@@ -1700,7 +1700,8 @@ var Legend = class {
       ...this.chips.values(),
       ...scene.ghost ? [this.before] : [],
       this.rest,
-      hint && h("span", { class: "tlt-light", role: "note" }, hint)
+      hint && h("span", { class: "tlt-light", role: "note" }, hint),
+      this.measured
     );
     this.show();
   }
@@ -1713,6 +1714,7 @@ var Legend = class {
   counts;
   chips = /* @__PURE__ */ new Map();
   scales = h("span");
+  measured = h("span", { class: "tlt-measured", role: "status", hidden: true });
   rest = h("span", { class: "tlt-count" });
   /** Shows and hides the run before. */
   before = h(
@@ -1744,6 +1746,11 @@ var Legend = class {
       });
     else if (hiddenNames.includes(name2)) this.scene.set({ hiddenNames: hiddenNames.filter((each) => each !== name2) });
     else this.scene.set({ hiddenNames: [...hiddenNames, name2] });
+  }
+  /** What is measured, in words. */
+  measure(text) {
+    this.measured.textContent = text;
+    this.measured.hidden = !text;
   }
   show() {
     const { paint, state, events } = this.scene;
@@ -2484,6 +2491,69 @@ var Launches = class {
   }
 };
 
+// src/hit.ts
+function hit(events, row, cycle, reach) {
+  const from = events.rowStart[row];
+  const to = events.rowStart[row + 1];
+  const after = upperBound(events.start, cycle, from, to);
+  const first = events.firstEndingFrom(row, cycle - reach);
+  const crowded = events.isCrowded(row);
+  let best = -1;
+  let distance = reach;
+  for (let i = after - 1; i >= first; i--) {
+    if (events.code[i] === HIDDEN) continue;
+    const away = Math.max(cycle - events.end(i), 0);
+    if (away < distance || away === distance && best < 0) [best, distance] = [i, away];
+    if (!crowded || away === 0) break;
+  }
+  for (let i = after; i < to && events.start[i] - cycle <= distance; i++) {
+    if (events.code[i] === HIDDEN) continue;
+    return best >= 0 && events.start[i] - cycle === distance ? best : i;
+  }
+  return best;
+}
+function neighbour(events, i, step2) {
+  const lane = events.laneOf(i);
+  let best = i;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const from = events.rowStart[row];
+    const to = events.rowStart[row + 1];
+    const at = events.start[i];
+    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
+    while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
+    if (n < from || n >= to) continue;
+    if (best === i || follows(events, n, best, step2)) best = n;
+  }
+  return best;
+}
+function follows(events, a, b, step2) {
+  const apart = events.start[b] - events.start[a] || b - a;
+  return apart * step2 > 0;
+}
+
+// src/measure.ts
+function snapped(scene, rows, time, reach) {
+  let best = time;
+  let distance = reach;
+  for (const row of rows) {
+    const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
+    const found = hit(scene.events, row, (time - offset) / rate, reach / rate);
+    if (found < 0) continue;
+    for (const edge of [scene.axis.startOf(found), scene.axis.endOf(found)])
+      if (Math.abs(edge - time) < distance) [best, distance] = [edge, Math.abs(edge - time)];
+  }
+  return best;
+}
+function measuredText(scene, { from, to, lane }) {
+  const { axis, header } = scene;
+  const ends = [from, to].map((time) => axis.label(time, 1)).join(" → ");
+  const length = to - from;
+  if (!lane || !header.ns) return `${ends} · ${duration(length, axis.unit)}`;
+  const cycles = axis.unit === "ns" ? length / lane.nsRate : length;
+  const ns = axis.unit === "ns" ? length : length * lane.nsRate;
+  return `${ends} · ${count(Math.round(cycles), "cycle")} · ${nanoseconds(ns)}`;
+}
+
 // src/menu.ts
 var Menu = class {
   /** `home` gives the keyboard back to the lanes. */
@@ -2711,46 +2781,6 @@ function arrow(context, from, to, ratio) {
   context.lineTo(to.x - head, to.y + head * 0.6);
   context.closePath();
   context.fill();
-}
-
-// src/hit.ts
-function hit(events, row, cycle, reach) {
-  const from = events.rowStart[row];
-  const to = events.rowStart[row + 1];
-  const after = upperBound(events.start, cycle, from, to);
-  const first = events.firstEndingFrom(row, cycle - reach);
-  const crowded = events.isCrowded(row);
-  let best = -1;
-  let distance = reach;
-  for (let i = after - 1; i >= first; i--) {
-    if (events.code[i] === HIDDEN) continue;
-    const away = Math.max(cycle - events.end(i), 0);
-    if (away < distance || away === distance && best < 0) [best, distance] = [i, away];
-    if (!crowded || away === 0) break;
-  }
-  for (let i = after; i < to && events.start[i] - cycle <= distance; i++) {
-    if (events.code[i] === HIDDEN) continue;
-    return best >= 0 && events.start[i] - cycle === distance ? best : i;
-  }
-  return best;
-}
-function neighbour(events, i, step2) {
-  const lane = events.laneOf(i);
-  let best = i;
-  for (let row = lane.row; row < lane.row + lane.rows; row++) {
-    const from = events.rowStart[row];
-    const to = events.rowStart[row + 1];
-    const at = events.start[i];
-    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
-    while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
-    if (n < from || n >= to) continue;
-    if (best === i || follows(events, n, best, step2)) best = n;
-  }
-  return best;
-}
-function follows(events, a, b, step2) {
-  const apart = events.start[b] - events.start[a] || b - a;
-  return apart * step2 > 0;
 }
 
 // src/walk.ts
@@ -3410,6 +3440,7 @@ function triangle(context, x, y, size, open) {
 
 // src/pointer.ts
 var REACH = 3;
+var SNAP = 7;
 var SLOP = 4;
 var CORNER = 16;
 var WHEEL = 16e-4;
@@ -3454,17 +3485,29 @@ var Pointer = class {
     const row = Math.floor((y - under.y - GAP / 2) / ROW);
     return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
   }
+  /** The rows of all rows at `y`, all of them in a collapsed branch, and the first lane there. */
+  rowsAt(y) {
+    const { strip, row } = this.stripAt(y);
+    if (!strip || strip.kind === "head" || strip.kind === "lane" && row < 0) return { rows: [], lane: null };
+    const { lanes } = strip.node;
+    if (strip.kind === "lane") return { rows: [row], lane: lanes[0] };
+    return { rows: lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n)), lane: lanes[0] };
+  }
+  /** The time at a place, or that of an edge near it. */
+  edgeAt(x, y) {
+    const frame = this.to.frame();
+    const { span } = this.scene;
+    const perPixel = (span.to - span.from) / (frame.width - frame.gutter);
+    return snapped(this.scene, this.rowsAt(y).rows, timeAt(x, span, frame), SNAP * perPixel);
+  }
   /** The event at a place; -1 for none. In a collapsed branch, one of any of its lanes. */
   eventAt(x, y) {
     const { scene } = this;
     const frame = this.to.frame();
     if (x < frame.gutter || x > frame.width) return -1;
-    const { strip, row } = this.stripAt(y);
-    if (!strip || strip.kind === "head" || strip.kind === "lane" && row < 0) return -1;
     const time = timeAt(x, scene.span, frame);
     const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
-    const rows = strip.kind === "lane" ? [row] : strip.node.lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n));
-    for (const each of rows) {
+    for (const each of this.rowsAt(y).rows) {
       const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[each]]);
       const found = hit(scene.events, each, (time - offset) / rate, REACH * perPixel / rate);
       if (found >= 0) return found;
@@ -3482,7 +3525,7 @@ var Pointer = class {
     const inGutter = x < frame.gutter;
     const tool = event.shiftKey || event.button === 1 ? "pan" : onAxis && this.to.tool() === "pan" ? "pan" : this.to.tool();
     const kind = inGutter ? strip ? "lane" : "none" : event.pointerType === "touch" && tool === "select" ? "pan" : tool;
-    const time = timeAt(x, this.scene.span, frame);
+    const time = kind === "measure" ? this.edgeAt(x, y) : timeAt(x, this.scene.span, frame);
     this.drag = { kind, x, y, time, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
     this.stage.setPointerCapture(event.pointerId);
   }
@@ -3510,14 +3553,15 @@ var Pointer = class {
   dragged(drag, x, y, done) {
     const { scene } = this;
     const frame = this.to.frame();
-    const time = timeAt(Math.min(Math.max(x, frame.gutter), frame.width), scene.span, frame);
+    const within = Math.min(Math.max(x, frame.gutter), frame.width);
+    const time = drag.kind === "measure" ? this.edgeAt(within, y) : timeAt(within, scene.span, frame);
     const span = { from: Math.min(time, drag.time), to: Math.max(time, drag.time) };
     if (drag.kind === "pan") {
       const shift = drag.time - timeAt(x, scene.span, frame);
       if (shift) scene.look({ from: scene.span.from + shift, to: scene.span.to + shift });
       scene.scrollTo(drag.scroll + drag.y - y);
     } else if (drag.kind === "measure") {
-      scene.measured = span;
+      scene.measured = { ...span, lane: this.rowsAt(y).lane ?? this.rowsAt(drag.y).lane };
       scene.brush(scene.area, false);
     } else if (drag.kind === "select") {
       const top = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
@@ -4061,6 +4105,8 @@ var STYLE = `
 .tlt-menu button { border: 0; text-align: left; }
 .tlt-legend { display: flex; flex-wrap: wrap; gap: 2px 4px; padding: 5px 8px; border-top: 1px solid var(--tlt-line);
   max-height: 84px; overflow: auto; align-items: center; }
+.tlt-measured { margin-left: auto; padding: 1px 8px; border-radius: 3px; background: var(--tlt-accent);
+  color: var(--tlt-ground); font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .tlt-present { zoom: 1.5; }
 .tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
 .tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
@@ -4431,7 +4477,10 @@ var View = class {
   listen(signal) {
     const { scene, stage } = this;
     scene.on("frame", () => this.redraw());
-    scene.on("hover", () => this.ask());
+    scene.on("hover", () => {
+      this.legend.measure(scene.measured ? measuredText(scene, scene.measured) : "");
+      this.ask();
+    });
     scene.on("focus", () => {
       this.panel.show();
       this.spoken.say();
