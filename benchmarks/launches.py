@@ -30,6 +30,7 @@ from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.runtime import traced
 from tltrace_nb.core.runtime.jit import Compilation, compile_traced
 from tltrace_nb.core.runtime.traced import TracedKernel
 
@@ -81,6 +82,24 @@ def stand_in(dynamic: bool) -> tuple[TracedKernel, Any]:
     return kernel, lambda *_: out
 
 
+class NoEvent:
+    """A CUDA event of a card that takes no time."""
+
+    def __init__(self, **_: Any) -> None:
+        pass
+
+    def record(self) -> None:
+        """Nothing is to be put into a stream."""
+
+    def query(self) -> bool:
+        """The card has always come so far."""
+        return True
+
+    def elapsed_time(self, _: NoEvent) -> float:
+        """Milliseconds."""
+        return 0.0
+
+
 @contextmanager
 def no_card() -> Iterator[None]:
     """What a launch asks of a card, answered without one."""
@@ -89,10 +108,11 @@ def no_card() -> Iterator[None]:
     def empty(*_: Any, **__: Any) -> Any:  # plain functions: a mock would take longer than what it stands for
         return slots
 
-    zero, no = (lambda: 0), (lambda: False)
+    zero, no, zero_stream = (lambda: 0), (lambda: False), (lambda _: 0)
     with (
-        mock.patch.multiple(torch.cuda, current_device=zero, is_current_stream_capturing=no),
+        mock.patch.multiple(torch.cuda, current_device=zero, is_current_stream_capturing=no, Event=NoEvent),
         mock.patch.object(torch, "empty", empty),
+        mock.patch.object(traced, "_stream", zero_stream),
     ):
         yield
 

@@ -119,7 +119,7 @@ def automatic_differences(source: Source, outcome: Outcome, trace: Trace) -> lis
             at_line.setdefault(line + 1, []).append(s)
         # TileLang notes no line for a reduction: at the head of a body it gets that of what it stands in.
         for body in bodies(s):
-            at_line[line] += [inner for inner in body[:1] if isinstance(inner, Sum)]
+            at_line[line] += [x for x in body[:1] if isinstance(x, Sum) and source.lines[id(x)] != line]
     in_macros = frozenset(id(s) for macro in kernel.macros for s, _ in walk(macro.body))
     seen = _by_block(kernel, trace, wrong)
     for cta in outcome.ctas:
@@ -216,7 +216,7 @@ class _Structure:
                     ranges = []
                 elif isinstance(outer, Range):
                     ranges.append(outer.name)
-            around[name] = tuple(ranges)
+            around.setdefault(name, tuple(ranges))  # of a token its begin, which is what has to stand in them
         called = {s.macro for s, above in statements(kernel) if isinstance(s, Call)}
         for macro in kernel.macros:
             if macro.name in called:

@@ -16,6 +16,8 @@ from tltrace_nb.core.runtime.jit import Compilation, compile_traced
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.trace import Trace
 
+pytestmark = pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS")  # torch's autograd, in its own thread
+
 MOVED = {"two_pipelines", "layer_norm_backward", "group_norm", "online_softmax", "delta_step", "lifetimes"}
 """Kernels that TileLang plans otherwise when it sees records: the default suite runs these."""
 

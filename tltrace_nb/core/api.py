@@ -406,7 +406,8 @@ class TraceSwitch:
         This costs a few microseconds, waits for nothing, and copies nothing but what exceeds the budget.
         """
         state = self._state
-        self._kept.add(launch_of(launch), state.section, state.options.budget, pinned=pinned)
+        taken = launch if isinstance(launch, TracedLaunch) else launch_of(launch)
+        self._kept.add(taken, state.section, state.options.budget, pinned=pinned)
 
     @checked(
         compiled=called("a compiled kernel"),

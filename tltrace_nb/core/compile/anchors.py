@@ -29,7 +29,8 @@ from enum import IntEnum
 from typing import Any
 
 from tvm import tirx
-from tvm.ir import Op
+from tvm.arith import Analyzer
+from tvm.ir import Op, Range
 from tvm.tirx.expr import CallEffectKind
 
 from tltrace_nb.base.errors import PlacementError
@@ -205,9 +206,9 @@ def _is_split(statement: Stmt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Where a statement stands: the serial loop variables and the conditions above it, its open anchors."""
+    """Where a statement stands: the serial loops and the conditions above it, its open anchors."""
 
-    loops: tuple[Any, ...] = ()
+    loops: tuple[tirx.For, ...] = ()
     outside: int = -1
     guards: tuple[Expr, ...] = ()
     anchors: tuple[Anchor, ...] = ()
@@ -257,7 +258,7 @@ class _Attacher:
         if isinstance(statement, tirx.For) and statement.thread_binding is None:
             outermost = is_pipelined(statement) and context.outside < 0
             outside = len(context.loops) if outermost else context.outside
-            return replace(context, loops=(*context.loops, statement.loop_var), outside=outside)
+            return replace(context, loops=(*context.loops, statement), outside=outside)
         if isinstance(statement, tirx.While):
             return replace(context, guards=(*context.guards, encoded(None)))
         if isinstance(statement, tirx.IfThenElse):
@@ -268,7 +269,7 @@ class _Attacher:
 
     def plain(self, statement: Stmt, context: _Context) -> Stmt:
         """Outside pipelined loops markers stay statements, unless they would change how TileLang splits an ``if``."""
-        if is_pipelined(statement) or _is_split(statement):
+        if is_pipelined(statement) or (_is_split(statement) and self.carries(statement)):
             return self.anchored(statement, context)
         if is_site(statement) and self.marked.over[site_id(statement)] is not Over.STATEMENTS:
             return sequence([])  # here the scheduler adds nothing
@@ -337,7 +338,8 @@ class _Attacher:
             _, _, payload, *condition = statements[i].value.args
             always = condition[0] if condition else tirx.IntImm("bool", 1)
             leaf = self._nearest(statements[position], mode)
-            anchor = Anchor(site, mode, len(context.guards), leaf, always, payload, context.loops)
+            variables = tuple(loop.loop_var for loop in context.loops)
+            anchor = Anchor(site, mode, len(context.guards), leaf, always, payload, variables)
             carried.setdefault(position, []).append(anchor)
 
         for i, site in site_at.items():
@@ -378,10 +380,8 @@ class _Attacher:
         """Raise ``PlacementError`` for a range that is gone in the iterations in which the scheduler drops its work."""
         if not self.peels or context.outside < 0 or not inside or any(map(self.certain, inside)):
             return
-        pipelined = context.loops[context.outside :]
-        conditions = [s.condition for s in inside if isinstance(s, tirx.IfThenElse)]
-        variables = [_variables(c) for c in conditions if not loads(c)]
-        if any(used and all(any(v.same_as(p) for p in pipelined) for v in used) for used in variables):
+        loops = context.loops[context.outside :]
+        if any(_is_dropped(s.condition, loops) for s in inside if isinstance(s, tirx.IfThenElse)):
             raise PlacementError(
                 f"kernel {self.marked.name}, {site.source}: {site.name!r} is around work under a condition on the "
                 "iteration alone, which TileLang drops from the iterations of a pipeline that do not meet it, and the "
@@ -460,6 +460,18 @@ def _annotate_first(statement: Stmt, notes: dict[str, Any], in_value: bool) -> S
         return statement
     chosen = inner[first]
     return rebuild(statement, lambda child: _annotate_first(child, notes, in_value) if child.same_as(chosen) else child)
+
+
+def _is_dropped(condition: Expr, loops: tuple[tirx.For, ...]) -> bool:
+    """Whether a condition is known, and not always true, in an iteration of ``loops`` that is peeled or unrolled."""
+    used = [] if loads(condition) else _variables(condition)
+    known = [loop for variable in used for loop in loops if loop.loop_var.same_as(variable)]
+    if len(known) < len(used) or not any(is_pipelined(x) or x.kind == tirx.ForKind.UNROLLED for x in known):
+        return False
+    analyzer = Analyzer()
+    for loop in loops:
+        analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
+    return not analyzer.can_prove(condition)
 
 
 def _variables(expression: Expr) -> list[Any]:

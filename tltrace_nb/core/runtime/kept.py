@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tltrace_nb.base.checks import wrong
+from tltrace_nb.data.slots import span_ns
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -132,6 +133,8 @@ class _Held:
 @dataclass(frozen=True, slots=True)
 class Launched:
     """The launches of one kernel and shape: how many, their median time, and which of them are kept.
+
+    The time is the card's, of launches that were timed, and else the span of the first that is kept.
 
     ``kept`` has, in order, why (words such as ``"first"``, or the launch's number, counted from 1) and the trace.
     """
@@ -358,7 +361,10 @@ def _launched(group: _Group, number: int) -> Launched:
         if held.number >= number:
             reasons.setdefault(held.number, (held, []))[1].append(why)
     kept = tuple((_joined(whys), held.launch.trace()) for _, (held, whys) in sorted(reasons.items()))
-    return Launched(_name(group.key, kept), group.count, group.times.median(), kept)
+    median = group.times.median()
+    if median is None and kept:  # a kernel's first launch on a card is not timed, and may be the only one
+        median = span_ns(kept[0][1].slots)
+    return Launched(_name(group.key, kept), group.count, median, kept)
 
 
 def _joined(whys: list[str]) -> str:
@@ -402,8 +408,6 @@ class _LaunchOf:
 
     def ns(self, wait: bool) -> float | None:
         """From the first entry to the last exit of its writers; ``None`` before there is an exit and nobody waits."""
-        from tltrace_nb.data.slots import span_ns
-
         if self._trace.device_bytes and not wait:
             return None
         taken = span_ns(self._trace.slots)
