@@ -14,6 +14,7 @@ export interface Desk {
   /** Back (-1) and forth (1) through what was seen. */
   go(by: -1 | 1): void;
   present(): void;
+  lines(): void;
 }
 
 interface Binding {
@@ -86,6 +87,7 @@ export const BINDINGS: readonly Binding[] = [
   { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
   { keys: ["Backspace"], shown: "Backspace", does: "undo (also Ctrl Z)", run: (_, desk) => desk.go(-1) },
   { keys: [AGAIN], shown: "Shift Backspace", does: "redo (also Ctrl Shift Z)", run: (_, desk) => desk.go(1) },
+  { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
   { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
   { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
   { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },

@@ -1,15 +1,8 @@
 // Measuring: edges of events attract the pointer, and what is between them is said in full.
 
-import type { Span } from "./axis";
-import type { Lane } from "./events";
 import { count, duration, nanoseconds } from "./format";
 import { hit } from "./hit";
-import type { Scene } from "./scene";
-
-/** A length that is measured, and the lane on which, whose clock it goes by. */
-export interface Measured extends Span {
-  readonly lane: Lane | null;
-}
+import type { Measured, Scene } from "./scene";
 
 /** The begin or end of an event of these rows that is within `reach` of a time, both on the axis; else the time. */
 export function snapped(scene: Scene, rows: readonly number[], time: number, reach: number): number {

@@ -7,7 +7,6 @@ import type { Ghost } from "./ghost";
 import { neighbour } from "./hit";
 import type { Levels } from "./levels";
 import { Marks } from "./marks";
-import type { Measured } from "./measure";
 import type { Paint } from "./paint";
 import type { Raster } from "./raster";
 import { ARROWS, restore, type Saved, type State, save } from "./state";
@@ -17,6 +16,11 @@ import type { Header, LaunchFacts } from "./wire";
 
 /** "moved": the part in view; "codes": what events are painted as; "state": what else a view looks like. */
 export type Change = "codes" | "frame" | "hover" | "focus" | "selection" | "moved" | "state" | "message";
+
+/** A length that is measured, and the lane on which, whose clock it goes by. */
+export interface Measured extends Span {
+  readonly lane: Lane | null;
+}
 
 export class Scene {
   readonly marks: Marks;

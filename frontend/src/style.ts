@@ -70,6 +70,14 @@ export const STYLE = `
   max-height: 84px; overflow: auto; align-items: center; }
 .tlt-measured { margin-left: auto; padding: 1px 8px; border-radius: 3px; background: var(--tlt-accent);
   color: var(--tlt-ground); font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.tlt-lines { max-height: 300px; overflow: auto; padding: 6px 10px; border-top: 1px solid var(--tlt-line); }
+.tlt-lines button { border: 0; height: 19px; padding: 0 4px; color: var(--tlt-accent); }
+.tlt-lines code { font: 11.5px ui-monospace, monospace; white-space: pre; background: none; color: inherit; }
+.tlt-lines td:nth-child(2), .tlt-lines th:nth-child(2) { text-align: left; max-width: 60ch; overflow: hidden;
+  text-overflow: ellipsis; }
+.tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
+.tlt-line-time { position: relative; min-width: 130px; }
+.tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
 .tlt-present { zoom: 1.5; }
 .tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
 .tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }

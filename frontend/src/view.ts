@@ -15,6 +15,7 @@ import { fromRuns, toRuns } from "./ids";
 import { type Desk, press } from "./keys";
 import { Texts } from "./label";
 import { Launches } from "./launches";
+import { Lines } from "./lines";
 import { measuredText } from "./measure";
 import { type Entry, Menu } from "./menu";
 import { Minimap } from "./minimap";
@@ -79,6 +80,7 @@ export class View {
   private readonly legend: Legend;
   private readonly launches: Launches;
   private readonly panel: Panel;
+  private readonly lines: Lines;
   private readonly spoken: Spoken;
   private readonly texts: Texts;
   private theme: Theme;
@@ -132,6 +134,7 @@ export class View {
         use: (tool) => this.use(tool),
         help: () => this.help(),
         save: (near) => this.offerFiles(near),
+        lines: () => this.lines.toggle(),
         over: (which) => this.choose(which),
         overs: Object.keys(options.overs ?? {}),
         home: () => this.stage.focus(),
@@ -141,6 +144,7 @@ export class View {
     this.legend = new Legend(scene, signal);
     this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
+    this.lines = new Lines(scene);
     const losses = wire.header.losses
       ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses)
       : null;
@@ -164,6 +168,7 @@ export class View {
       this.stage,
       this.legend.root,
       this.panel.root,
+      this.lines.root,
       this.spoken.live,
       this.spoken.table,
     );
@@ -245,12 +250,14 @@ export class View {
     });
     scene.on("focus", () => {
       this.panel.show();
+      this.lines.mark();
       this.spoken.say();
       this.bar.show();
       this.ask();
     });
     scene.on("selection", () => {
       this.panel.aggregate();
+      this.lines.mark();
       this.tellSelection();
     });
     let { unit } = scene.state;
@@ -260,6 +267,7 @@ export class View {
       this.bar.show();
       this.legend.show();
       this.launches.show();
+      this.lines.show();
       this.soon();
     });
     scene.on("moved", () => this.soon());
@@ -448,6 +456,7 @@ export class View {
       copy: () => this.copy(),
       go: (by) => this.history.go(by),
       present: () => this.present(),
+      lines: () => this.lines.toggle(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
       nextColor: () =>

@@ -45,6 +45,8 @@ export interface Header {
   names: string[];
   name_color: number[];
   sources: string[];
+  /** What stands on the lines of the kernel, as far as it is known, by their source. */
+  code: Record<string, string>;
   groups: string[];
   roles: string[];
   lane_names: string[];

@@ -391,6 +391,14 @@ def test_the_author_s_markers_are_what_they_were() -> None:
     }
 
 
+def test_the_table_has_the_lines_of_the_kernel_as_they_were_when_it_was_built() -> None:
+    table = _prepared(_gemm()).table
+    lines = {text for source, text in table.code if source.startswith("tests/core/test_auto_marks.py:")}
+    assert "T.gemm(A_shared, B_shared, C_local)" in lines
+    assert dict(SiteTable.from_json(table.to_json()).code) == dict(table.code)
+    assert table.without_lines().code == ()
+
+
 def test_marking_twice_is_marking_once() -> None:
     once = trace.auto(_gemm(), on="all")
     twice = trace.auto(once, on="all")

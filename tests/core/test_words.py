@@ -7,6 +7,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from synthetic import Rec, build, span, table
 
 from tltrace_nb import datasets
+from tltrace_nb.base.words import code_at
 from tltrace_nb.core.compile.ir import shown_source
 from tltrace_nb.core.trace import Trace, TraceMeta
 
@@ -40,6 +41,8 @@ def test_a_cell_of_this_session_is_known_by_the_file_that_the_kernel_takes_for_i
     try:
         shell.compile.cache("a = 1", 9)
         assert shown_source("/t/ipykernel_4711/7.py", 18) == "In [9]:18"
+        assert code_at("In [9]:1") == "a = 1"
+        assert code_at("In [8]:1") == code_at("In [9]:2") == code_at("nowhere.py:1") == code_at("") == ""
     finally:
         InteractiveShell.clear_instance()
 

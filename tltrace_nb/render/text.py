@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tltrace_nb.base.words import clean
+from tltrace_nb.base.words import clean, in_cells
 from tltrace_nb.data.headline import count, losses
 from tltrace_nb.data.tracefile import believable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tltrace_nb.data.sites import SiteTable
     from tltrace_nb.render.readable import MetaLike
 
 HOVER_CHARS = 200
@@ -99,9 +100,17 @@ def payload_text(begin: object, end: object) -> str:
 
 def light_names(trace: object) -> tuple[str, ...]:
     """The names of a trace, or of several in one, that are moments where ``--on all`` would record durations."""
+    return tuple(dict.fromkeys(name for table in _tables(trace) for name in table.light))
+
+
+def code_of(trace: object) -> dict[str, str]:
+    """What stands on the lines of the kernel of a trace, or of several in one, by source."""
+    return {in_cells(source): text for table in _tables(trace) for source, text in table.code}
+
+
+def _tables(trace: object) -> list[SiteTable]:
     traces = getattr(trace, "traces", None) or {0: trace}
-    tables = (getattr(each, "table", None) for each in traces.values())
-    return tuple(dict.fromkeys(name for table in tables if table is not None for name in table.light))
+    return [each.table for each in traces.values() if hasattr(each, "table")]
 
 
 def nanoseconds(value: float) -> str:

@@ -21,12 +21,11 @@ from tltrace_nb.base.words import clean
 from tltrace_nb.data.headline import by_name, number
 from tltrace_nb.render.frames import Frames
 from tltrace_nb.render.lanes import LIMITED, TIMES, of_ctas, part, selected
-from tltrace_nb.render.launches import facts_of
 from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
 from tltrace_nb.render.svg import static_svg
-from tltrace_nb.render.text import badge, light_names
+from tltrace_nb.render.text import badge
 from tltrace_nb.widget.overlays import OVERLAYS
-from tltrace_nb.widget.wire import encode, unit
+from tltrace_nb.widget.wire import encode, said_of, unit
 
 if TYPE_CHECKING:
     import os
@@ -110,9 +109,7 @@ def _scripts(trace: TraceLike, events: pd.DataFrame, time: Time, height: int | N
     """The events and the timeline that draws them."""
     losses = of_ctas(trace.losses, trace, events)
     shown = Frames(events, trace.ctas, trace.flows, losses, trace.meta)
-    wire = encode(
-        shown, title="", names=trace.events["name"].unique(), light=light_names(trace), launches=facts_of(trace)
-    )
+    wire = encode(shown, title="", names=trace.events["name"].unique(), **said_of(trace))
     overs = {which: make(trace) for which, make in OVERLAYS.items()} if len(trace.events) <= MOST_EXPLAINED else {}
     options = json.dumps({"height": height, "view": {"unit": unit(wire.aligned, events, time)}, "overs": overs})
     options = options.replace("<", "\\u003c")  # a name may say </script>

@@ -36,8 +36,7 @@ from tltrace_nb.base.checks import (
 from tltrace_nb.base.words import clean
 from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.render.lanes import TIMES, of_ctas, selected
-from tltrace_nb.render.launches import facts_of, of_traces, together
-from tltrace_nb.render.text import light_names
+from tltrace_nb.render.launches import of_traces, together
 from tltrace_nb.widget.front import LOADER, SCRIPT, STILL, saved_html
 from tltrace_nb.widget.html import page_html
 from tltrace_nb.widget.linked import Link, link_of
@@ -45,7 +44,7 @@ from tltrace_nb.widget.notebook import notebook_shell, still
 from tltrace_nb.widget.overlays import OVERLAYS, bands
 from tltrace_nb.widget.runs import from_runs, to_runs
 from tltrace_nb.widget.shown import note
-from tltrace_nb.widget.wire import encode
+from tltrace_nb.widget.wire import encode, said_of
 from tltrace_nb.widget.wire import unit as unit_of
 
 if TYPE_CHECKING:
@@ -165,8 +164,7 @@ class Timeline(anywidget.AnyWidget):
         self._save, self._title = save, title
         if beside is not None and ctas is not None:  # the axis has room for what is shown of it
             beside = Frames(selected(beside, None, ctas), beside.ctas, beside.flows, beside.losses, beside.meta)
-        light, launches = light_names(self._trace), facts_of(self._trace)
-        wire = encode(self.shown, title=title, names=self._names, beside=beside, launches=launches, light=light)
+        wire = encode(self.shown, title=title, names=self._names, beside=beside, **said_of(self._trace))
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
         unit = unit_of(wire.aligned, self._shown, time)
@@ -208,7 +206,7 @@ class Timeline(anywidget.AnyWidget):
         """
         trace = frames(source)
         names = self._names | set(trace.events["name"].unique())
-        wire = encode(trace, title=title, names=names, light=light_names(trace))
+        wire = encode(trace, title=title, names=names, **said_of(trace))
         if self._link is not None:
             self._link.remove(self)
         self._link = None

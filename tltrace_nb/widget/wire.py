@@ -35,11 +35,12 @@ import pandas as pd
 
 from tltrace_nb.base.palette import PALETTE, name_colors
 from tltrace_nb.base.words import clean
-from tltrace_nb.render.text import badge, loss_text
+from tltrace_nb.render.launches import facts_of
+from tltrace_nb.render.text import badge, code_of, light_names, loss_text
 from tltrace_nb.render.views import PARTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tltrace_nb.render.lanes import Time
     from tltrace_nb.render.launches import LaunchFacts
@@ -110,11 +111,12 @@ def encode(
     beside: TraceLike | None = None,
     launches: Sequence[LaunchFacts] = (),
     light: Sequence[str] = (),
+    code: Mapping[str, str] | None = None,
 ) -> Wire:
     """Encode ``trace``. ``title`` defaults to the kernel's name; the axis has room for the events of ``beside``, too.
 
     ``launches`` is what is known of those that the column ``launch`` numbers. ``light``: names that are moments in
-    place of durations, as ``SiteTable.light`` has them.
+    place of durations, as ``SiteTable.light`` has them; ``code``: lines of the kernel by source, as ``SiteTable.code``.
 
     ``names`` are those among which colours are given out (default: those of the events); of a part of a trace, give
     those of the whole, so that a name has one colour in all views.
@@ -184,12 +186,18 @@ def encode(
         "names": _short(all_names),
         "name_color": [PALETTE.index(colors.get(each, PALETTE[0])) for each in all_names],
         "sources": _short(sources),
+        "code": code or {},
         "groups": _short(groups[1]),
         "roles": _short(roles[1]),
         "lane_names": _short(lane_names[1]),
         "columns": columns.specs,
     }
     return Wire(json.dumps(header), b"".join(columns.parts), aligned)
+
+
+def said_of(trace: TraceLike) -> dict[str, Any]:
+    """What ``encode`` is told of a trace beside its frames, also where a part of it is encoded."""
+    return {"launches": facts_of(trace), "light": light_names(trace), "code": code_of(trace)}
 
 
 def _room(events: pd.DataFrame) -> dict[str, list[float] | None]:

@@ -1513,6 +1513,7 @@ var Bar = class {
     );
     this.tools = TOOLS.map(([, text, title2]) => button(text, title2));
     const badge = header.badge;
+    const lines = button("Lines", "lines of the kernel, with their time (O)");
     const save2 = button("Save", "copy or save the picture, save the rows");
     const [all, help2] = [
       button("Fit", "show everything (0, or double click beside all events)"),
@@ -1526,7 +1527,7 @@ var Bar = class {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, save2, help2);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, save2, help2);
     const worn = badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null;
     const there = (elements) => elements.filter((each) => each !== null);
     const over = to.overs.length ? this.over : null;
@@ -1572,6 +1573,7 @@ var Bar = class {
     on(this.hidden, "click", () => scene.arrange({ hidden: /* @__PURE__ */ new Set() }));
     on(all, "click", () => scene.showAll());
     on(help2, "click", () => to.help());
+    on(lines, "click", () => to.lines());
     on(save2, "click", () => to.save(save2));
     on(this.more, "click", () => this.open(Boolean(this.overflow.hidden)));
     this.show();
@@ -2242,6 +2244,7 @@ var BINDINGS = [
   { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
   { keys: ["Backspace"], shown: "Backspace", does: "undo (also Ctrl Z)", run: (_, desk) => desk.go(-1) },
   { keys: [AGAIN], shown: "Shift Backspace", does: "redo (also Ctrl Shift Z)", run: (_, desk) => desk.go(1) },
+  { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
   { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
   { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
   { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
@@ -2490,6 +2493,90 @@ var Launches = class {
       chip.setAttribute("aria-pressed", String(!this.scene.state.hiddenLaunches.includes(launch)));
   }
 };
+
+// src/lines.ts
+var Lines = class {
+  constructor(scene) {
+    this.scene = scene;
+  }
+  scene;
+  root = h("div", { class: "tlt-lines", role: "region", "aria-label": "Lines of the kernel", hidden: true });
+  rows = /* @__PURE__ */ new Map();
+  toggle() {
+    this.root.hidden = !this.root.hidden;
+    this.show();
+  }
+  /** All lines anew: what is hidden, or the unit, has changed. */
+  show() {
+    if (this.root.hidden) return;
+    const { scene } = this;
+    const lines = linesOf(scene);
+    const most = Math.max(...lines.map(({ time }) => time), 1e-9);
+    const all = lines.reduce((sum, { time }) => sum + time, 0);
+    const body = h("tbody");
+    this.rows = new Map(lines.map((line) => [line.source, this.row(line, most, all)]));
+    body.append(...this.rows.values());
+    const heads = ["line", "code", "events", `time, ${scene.axis.unit}`, "share"];
+    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    this.root.replaceChildren(
+      lines.length ? h("table", { "aria-label": "Time per line" }, head, body) : "no event says on which line it is"
+    );
+    this.mark();
+  }
+  row({ source, events, time }, most, all) {
+    const { scene } = this;
+    const text = scene.events.sources[source];
+    const bar = h("span", { class: "tlt-line-bar" });
+    bar.style.width = `${100 * time / most}%`;
+    const name2 = h("button", { type: "button", title: "select its events" }, clean(text, 60));
+    name2.addEventListener("click", () => scene.select(positionsOf(scene, source)));
+    return h(
+      "tr",
+      {},
+      h("td", {}, name2),
+      h("td", {}, h("code", {}, scene.header.code[text] ?? "")),
+      h("td", {}, number(events)),
+      h("td", { class: "tlt-line-time" }, bar, h("span", {}, duration(time, scene.axis.unit))),
+      h("td", {}, all > 0 ? percent(time / all) : "–")
+    );
+  }
+  /** Mark the lines of the focused event, else of the selected ones. */
+  mark() {
+    if (this.root.hidden) return;
+    const { events, focused, selected } = this.scene;
+    const meant = focused >= 0 ? [focused] : selected ?? [];
+    const sources = /* @__PURE__ */ new Set();
+    for (const i of meant) sources.add(events.siteSource[events.site[i]]);
+    for (const [source, row] of this.rows) row.classList.toggle("tlt-on", sources.has(source));
+  }
+};
+function linesOf({ events, axis }) {
+  const times = new Float64Array(events.sources.length);
+  const counts = new Uint32Array(events.sources.length);
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const { rate } = axis.line(events.lanes[events.rowLane[row]]);
+    for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+      if (events.code[i] === HIDDEN) continue;
+      const source = events.siteSource[events.site[i]];
+      counts[source]++;
+      times[source] += rate * events.duration[i];
+    }
+  }
+  const place = (text) => {
+    const at = text.lastIndexOf(":");
+    return [text.slice(0, at), Number(text.slice(at + 1))];
+  };
+  return Array.from(counts, (_, source) => source).filter((source) => counts[source] && events.sources[source]).map((source) => ({ source, events: counts[source], time: times[source] })).sort((a, b) => {
+    const [[file, line], [other, until]] = [a, b].map(({ source }) => place(events.sources[source]));
+    return file.localeCompare(other) || line - until;
+  });
+}
+function positionsOf({ events }, source) {
+  const found = [];
+  for (let i = 0; i < events.count; i++)
+    if (events.code[i] !== HIDDEN && events.siteSource[events.site[i]] === source) found.push(i);
+  return Uint32Array.from(found);
+}
 
 // src/hit.ts
 function hit(events, row, cycle, reach) {
@@ -4107,6 +4194,14 @@ var STYLE = `
   max-height: 84px; overflow: auto; align-items: center; }
 .tlt-measured { margin-left: auto; padding: 1px 8px; border-radius: 3px; background: var(--tlt-accent);
   color: var(--tlt-ground); font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.tlt-lines { max-height: 300px; overflow: auto; padding: 6px 10px; border-top: 1px solid var(--tlt-line); }
+.tlt-lines button { border: 0; height: 19px; padding: 0 4px; color: var(--tlt-accent); }
+.tlt-lines code { font: 11.5px ui-monospace, monospace; white-space: pre; background: none; color: inherit; }
+.tlt-lines td:nth-child(2), .tlt-lines th:nth-child(2) { text-align: left; max-width: 60ch; overflow: hidden;
+  text-overflow: ellipsis; }
+.tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
+.tlt-line-time { position: relative; min-width: 130px; }
+.tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
 .tlt-present { zoom: 1.5; }
 .tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
 .tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
@@ -4337,6 +4432,7 @@ var View = class {
         use: (tool) => this.use(tool),
         help: () => this.help(),
         save: (near) => this.offerFiles(near),
+        lines: () => this.lines.toggle(),
         over: (which) => this.choose(which),
         overs: Object.keys(options.overs ?? {}),
         home: () => this.stage.focus()
@@ -4346,6 +4442,7 @@ var View = class {
     this.legend = new Legend(scene, signal);
     this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
+    this.lines = new Lines(scene);
     const losses = wire.header.losses ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses) : null;
     this.root = h(
       "div",
@@ -4367,6 +4464,7 @@ var View = class {
       this.stage,
       this.legend.root,
       this.panel.root,
+      this.lines.root,
       this.spoken.live,
       this.spoken.table
     );
@@ -4428,6 +4526,7 @@ var View = class {
   legend;
   launches;
   panel;
+  lines;
   spoken;
   texts;
   theme;
@@ -4483,12 +4582,14 @@ var View = class {
     });
     scene.on("focus", () => {
       this.panel.show();
+      this.lines.mark();
       this.spoken.say();
       this.bar.show();
       this.ask();
     });
     scene.on("selection", () => {
       this.panel.aggregate();
+      this.lines.mark();
       this.tellSelection();
     });
     let { unit } = scene.state;
@@ -4498,6 +4599,7 @@ var View = class {
       this.bar.show();
       this.legend.show();
       this.launches.show();
+      this.lines.show();
       this.soon();
     });
     scene.on("moved", () => this.soon());
@@ -4669,6 +4771,7 @@ var View = class {
       copy: () => this.copy(),
       go: (by) => this.history.go(by),
       present: () => this.present(),
+      lines: () => this.lines.toggle(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
       nextColor: () => this.scene.set({ colorBy: COLOR_BY[(COLOR_BY.indexOf(this.scene.state.colorBy) + 1) % COLOR_BY.length] })
