@@ -15,6 +15,8 @@ export interface Desk {
   go(by: -1 | 1): void;
   present(): void;
   lines(): void;
+  /** Write on what is measured or focused. */
+  remark(): void;
 }
 
 interface Binding {
@@ -87,6 +89,12 @@ export const BINDINGS: readonly Binding[] = [
   { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
   { keys: ["Backspace"], shown: "Backspace", does: "undo (also Ctrl Z)", run: (_, desk) => desk.go(-1) },
   { keys: [AGAIN], shown: "Shift Backspace", does: "redo (also Ctrl Shift Z)", run: (_, desk) => desk.go(1) },
+  {
+    keys: ["b", "B"],
+    shown: "B",
+    does: "a note on the event, or on what is measured",
+    run: (_, desk) => desk.remark(),
+  },
   { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
   { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
   { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },

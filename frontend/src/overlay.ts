@@ -14,6 +14,8 @@ import { arrowsFrom, arrowsTo } from "./walk";
 export class Overlay {
   /** What is drawn over the lanes on demand. */
   bands: Bands | null = null;
+  /** The notes on the lanes. */
+  remarks: Bands | null = null;
   private readonly context: CanvasRenderingContext2D;
 
   constructor(
@@ -46,6 +48,7 @@ export class Overlay {
     context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
     context.clip();
     this.bands?.draw(context, shown, frame, theme);
+    this.remarks?.draw(context, shown, frame, theme);
     if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);

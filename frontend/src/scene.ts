@@ -220,7 +220,7 @@ export class Scene {
   }
 
   /** Bring `lane` into view, opening what hides it. */
-  private reveal(lane: Lane): void {
+  reveal(lane: Lane): void {
     const above = ancestors(this.roots, lane);
     const { collapsed, hidden, pinned } = this.state.lanes;
     if (above.some((key) => pinned.includes(key))) return;

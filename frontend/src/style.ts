@@ -70,6 +70,10 @@ export const STYLE = `
   max-height: 84px; overflow: auto; align-items: center; }
 .tlt-measured { margin-left: auto; padding: 1px 8px; border-radius: 3px; background: var(--tlt-accent);
   color: var(--tlt-ground); font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.tlt-remarks { padding: 4px 8px; border-top: 1px solid var(--tlt-line); }
+.tlt-remarks > div { display: flex; flex-wrap: wrap; gap: 2px 14px; max-height: 90px; overflow: auto; }
+.tlt-remarks button { border: 0; height: 20px; padding: 0 5px; min-width: 0; overflow-wrap: anywhere; }
+.tlt-remarks input { width: min(420px, 100%); }
 .tlt-lines { max-height: 300px; overflow: auto; padding: 6px 10px; border-top: 1px solid var(--tlt-line); }
 .tlt-lines button { border: 0; height: 19px; padding: 0 4px; color: var(--tlt-accent); }
 .tlt-lines code { font: 11.5px ui-monospace, monospace; white-space: pre; background: none; color: inherit; }

@@ -24,6 +24,7 @@ import { COLOR_BY } from "./paint";
 import { Panel } from "./panel";
 import { Picture } from "./picture";
 import { Pointer, type Tool } from "./pointer";
+import { type Remark, Remarks } from "./remarks";
 import { Scene } from "./scene";
 import { type Saved, save } from "./state";
 import { STYLE } from "./style";
@@ -42,6 +43,9 @@ export interface Options {
   /** What can be drawn over the lanes, by name; `onOver` is asked for what is not there. */
   readonly overs?: Readonly<Record<string, Over | null>>;
   onOver?(which: string): void;
+  /** Notes on the lanes, and who is told when a reader changes them. */
+  readonly remarks?: readonly Remark[];
+  onRemarks?(remarks: readonly Remark[]): void;
   /** Asked for a page of what is selected, or of everything; where there is nobody who makes one, it is not offered. */
   onPage?(): void;
   /** Told which events are selected: runs of positions in the frame, (first, how many) as uint32. */
@@ -81,6 +85,7 @@ export class View {
   private readonly launches: Launches;
   private readonly panel: Panel;
   private readonly lines: Lines;
+  private readonly remarks: Remarks;
   private readonly spoken: Spoken;
   private readonly texts: Texts;
   private theme: Theme;
@@ -145,6 +150,12 @@ export class View {
     this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
     this.lines = new Lines(scene);
+    const noted = (bands: Bands | null, told: readonly Remark[] | null) => {
+      this.overlay.remarks = bands;
+      if (told) this.options.onRemarks?.(told);
+      this.ask();
+    };
+    this.remarks = new Remarks(scene, noted, () => this.stage.focus());
     const losses = wire.header.losses
       ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses)
       : null;
@@ -168,6 +179,7 @@ export class View {
       this.stage,
       this.legend.root,
       this.panel.root,
+      this.remarks.root,
       this.lines.root,
       this.spoken.live,
       this.spoken.table,
@@ -183,6 +195,7 @@ export class View {
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
     this.history = new History(scene);
+    this.remarks.set(options.remarks ?? []);
     this.menu = new Menu(this.stage, scene, () => this.stage.focus());
     this.minimap = new Minimap(this.map, scene, () => this.ask());
     new Pointer(
@@ -456,6 +469,7 @@ export class View {
       copy: () => this.copy(),
       go: (by) => this.history.go(by),
       present: () => this.present(),
+      remark: () => this.remarks.begin(),
       lines: () => this.lines.toggle(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
@@ -544,6 +558,11 @@ export class View {
     this.verdict.hidden = !shown?.words;
     this.bar.showOver(shown?.which ?? "");
     this.ask();
+  }
+
+  /** Take over notes that were written elsewhere. */
+  setRemarks(remarks: readonly Remark[]): void {
+    this.remarks.set(remarks);
   }
 
   // What is taken away

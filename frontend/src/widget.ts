@@ -8,6 +8,7 @@
 import type { Over } from "./bands";
 import { download } from "./files";
 import { inflate, mount, showError } from "./mount";
+import type { Remark } from "./remarks";
 import type { Saved } from "./state";
 import type { View } from "./view";
 import { bytesOf, type Header } from "./wire";
@@ -22,6 +23,7 @@ interface Traits {
   still: string;
   instead: string;
   over: Over | undefined;
+  remarks: Remark[] | undefined;
   overs: string[] | undefined;
 }
 
@@ -76,6 +78,11 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
       },
       overs: Object.fromEntries((model.get("overs") ?? []).map((which) => [which, null])),
       onOver: (which: string) => model.send({ kind: "over", which }),
+      remarks: model.get("remarks") ?? [],
+      onRemarks: (remarks: readonly Remark[]) => {
+        model.set("remarks", [...remarks]);
+        model.save_changes();
+      },
       onPage: () => model.send({ kind: "page" }),
       onSelection: (runs: Uint32Array) => {
         model.set("selected", new DataView(runs.buffer));
@@ -112,6 +119,7 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
   listen("change:columns", reload);
   listen("change:instead", () => view?.say(model.get("instead")));
   listen("change:over", () => view?.setOver(model.get("over") ?? null));
+  listen("change:remarks", () => view?.setRemarks(model.get("remarks") ?? []));
   listen("change:view", () => view?.setView(model.get("view")));
   listen("change:selected", () => view?.setSelection(bytesOf(model.get("selected"))));
   open();

@@ -8,6 +8,7 @@ security policy in the page forbids it. The page itself is ``page.html`` beside 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -111,7 +112,10 @@ def _scripts(trace: TraceLike, events: pd.DataFrame, time: Time, height: int | N
     shown = Frames(events, trace.ctas, trace.flows, losses, trace.meta)
     wire = encode(shown, title="", names=trace.events["name"].unique(), **said_of(trace))
     overs = {which: make(trace) for which, make in OVERLAYS.items()} if len(trace.events) <= MOST_EXPLAINED else {}
-    options = json.dumps({"height": height, "view": {"unit": unit(wire.aligned, events, time)}, "overs": overs})
+    remarks = [asdict(note) for note in getattr(trace.meta, "notes", ())]
+    options = json.dumps(
+        {"height": height, "view": {"unit": unit(wire.aligned, events, time)}, "overs": overs, "remarks": remarks}
+    )
     options = options.replace("<", "\\u003c")  # a name may say </script>
     own = Template(_resource("page.js")).substitute(data=wire.script(), options=options)
     return f'<script type="module">\n{_resource("static/timeline.js")}\n{own}</script>'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
@@ -34,6 +35,8 @@ from tltrace_nb.base.checks import (
     wrong,
 )
 from tltrace_nb.base.words import clean
+from tltrace_nb.data.notes import notes_of
+from tltrace_nb.data.trace_data import TraceData
 from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.render.lanes import TIMES, of_ctas, selected
 from tltrace_nb.render.launches import of_traces, together
@@ -51,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.data.trace_data import TraceData
     from tltrace_nb.render.lanes import Time
     from tltrace_nb.render.readable import TraceLike
 
@@ -122,6 +124,8 @@ class Timeline(anywidget.AnyWidget):
     """What is drawn over the lanes; see ``show``."""
     overs = traitlets.List(list(OVERLAYS)).tag(sync=True)
     """What the view can ask to have drawn there."""
+    remarks: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    """Notes on the lanes, each a dictionary with the fields of ``data.notes.Note``; those of the trace at first."""
     instead = traitlets.Unicode().tag(sync=True)
     """Words that a view shows in place of the events, such as why there are none; empty: it shows the events."""
 
@@ -174,6 +178,7 @@ class Timeline(anywidget.AnyWidget):
             height=height,
             theme=theme,
             script=SCRIPT if notebook_shell() is None else b"",
+            remarks=[asdict(note) for note in getattr(self._trace.meta, "notes", ())],
             view={"unit": unit} | _checked(view or {}),
             still=f"{STILL}-{uuid4().hex}",
             **layout,
@@ -328,6 +333,12 @@ class Timeline(anywidget.AnyWidget):
     def _view_is_known(self, proposal: Any) -> dict[str, Any]:
         return {**self.view, **_checked(proposal["value"])}
 
+    @traitlets.observe("remarks")
+    def _keep_remarks(self, _: object) -> None:
+        """What is written in a view is the trace's."""
+        if isinstance(self._trace, TraceData):
+            self._trace.meta = replace(self._trace.meta, notes=notes_of(self.remarks))
+
     @traitlets.observe("selected")
     def _share(self, _: object) -> None:
         if self._link is not None:
@@ -385,7 +396,7 @@ class Timeline(anywidget.AnyWidget):
             self._join()
         front = note(self, shell, brings=bool(self.columns))
         data, metadata = self._widget_bundle()
-        options = {"height": self.height, "theme": self.theme, "view": self.view}
+        options = {"height": self.height, "theme": self.theme, "view": self.view, "remarks": self.remarks}
         saved = saved_html(self._texts["text/html"], self.still, self.header, self.columns, options, front=front)
         display({**self._texts, "text/html": saved}, raw=True)  # type: ignore[no-untyped-call]
         display({**data, "text/html": ABOVE}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]

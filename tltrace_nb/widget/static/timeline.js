@@ -2244,6 +2244,12 @@ var BINDINGS = [
   { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
   { keys: ["Backspace"], shown: "Backspace", does: "undo (also Ctrl Z)", run: (_, desk) => desk.go(-1) },
   { keys: [AGAIN], shown: "Shift Backspace", does: "redo (also Ctrl Shift Z)", run: (_, desk) => desk.go(1) },
+  {
+    keys: ["b", "B"],
+    shown: "B",
+    does: "a note on the event, or on what is measured",
+    run: (_, desk) => desk.remark()
+  },
   { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
   { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
   { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
@@ -2931,6 +2937,8 @@ var Overlay = class {
   scene;
   /** What is drawn over the lanes on demand. */
   bands = null;
+  /** The notes on the lanes. */
+  remarks = null;
   context;
   /** `pointer`: the x of the pointer in CSS pixels, or null. */
   draw(frame, theme, pointer) {
@@ -2955,6 +2963,7 @@ var Overlay = class {
     context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
     context.clip();
     this.bands?.draw(context, shown, frame, theme);
+    this.remarks?.draw(context, shown, frame, theme);
     if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
@@ -3769,6 +3778,107 @@ var Pointer = class {
   }
 };
 
+// src/remarks.ts
+var Remarks = class {
+  constructor(scene, changed, home) {
+    this.scene = scene;
+    this.changed = changed;
+    this.home = home;
+    this.root.append(this.input, this.list);
+    this.input.hidden = true;
+    this.input.addEventListener("keydown", (event) => this.key(event));
+  }
+  scene;
+  changed;
+  home;
+  root = h("div", { class: "tlt-remarks", role: "region", "aria-label": "Notes", hidden: true });
+  remarks = [];
+  pending = null;
+  input = h("input", { type: "text", placeholder: "a note: Enter keeps it", "aria-label": "Note" });
+  list = h("div");
+  /** Take over what is kept elsewhere. */
+  set(remarks) {
+    this.remarks = remarks;
+    this.show();
+    this.changed(this.bands, null);
+  }
+  /** Begin a note on what is measured, else on the focused event. */
+  begin() {
+    const { scene } = this;
+    const { measured, focused, events } = scene;
+    const origin = Number(events.origin);
+    if (measured?.lane) {
+      const { offset, rate } = scene.axis.line(measured.lane);
+      const cycle = (time) => Math.round((time - offset) / rate + origin);
+      const { cta, thread } = measured.lane;
+      this.pending = { cta, thread, start: cycle(measured.from), end: cycle(measured.to) };
+    } else if (focused >= 0) {
+      const { cta, thread } = events.laneOf(focused);
+      this.pending = { cta, thread, start: origin + events.start[focused], end: origin + events.end(focused) };
+    } else {
+      scene.say("click an event, or measure on its lane, and then write on it");
+      return;
+    }
+    this.root.hidden = false;
+    this.input.hidden = false;
+    this.input.value = "";
+    this.input.focus();
+  }
+  key(event) {
+    event.stopPropagation();
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault();
+    const text = this.input.value.trim();
+    if (event.key === "Enter" && text && this.pending) this.keep([...this.remarks, { ...this.pending, text }]);
+    this.pending = null;
+    this.input.hidden = true;
+    this.show();
+    this.home();
+  }
+  keep(remarks) {
+    this.remarks = remarks;
+    this.show();
+    this.changed(this.bands, remarks);
+  }
+  show() {
+    this.list.replaceChildren(
+      ...this.remarks.map((remark) => {
+        const go = h("button", { type: "button", title: "go there" }, clean(remark.text, 200));
+        const gone = h("button", { type: "button", "aria-label": "Remove this note" }, "×");
+        go.addEventListener("click", () => this.go(remark));
+        gone.addEventListener("click", () => this.keep(this.remarks.filter((each) => each !== remark)));
+        const where = `CTA ${remark.cta}, ${duration(remark.end - remark.start, "cycles")}`;
+        return h("span", {}, go, h("span", { class: "tlt-count" }, where), gone);
+      })
+    );
+    this.root.hidden = !this.remarks.length && this.input.hidden;
+  }
+  go({ cta, thread, start, end }) {
+    const { scene } = this;
+    const lane = scene.events.lanes.find((each) => each.cta === cta && (thread < 0 || each.thread === thread));
+    if (!lane) return;
+    const { offset, rate } = scene.axis.line(lane);
+    const place = (cycles) => offset + rate * (cycles - Number(scene.events.origin));
+    const room = Math.max((end - start) * rate, 8);
+    scene.look({ from: place(start) - room, to: place(end) + room });
+    scene.reveal(lane);
+  }
+  get bands() {
+    const column = (key) => this.remarks.map((each) => each[key]);
+    const order = [...this.remarks].sort((a, b) => a.cta - b.cta || a.start - b.start);
+    this.remarks = order;
+    if (!order.length) return null;
+    const spans = { cta: column("cta"), start: column("start"), end: column("end"), text: column("text") };
+    const over = {
+      which: "notes",
+      words: "",
+      linked: false,
+      spans: { ...spans, thread: column("thread"), lane: null, launch: null }
+    };
+    return new Bands(over, this.scene);
+  }
+};
+
 // src/area.ts
 function inside({ events, axis, rows }, { span, lanes }) {
   const found = [];
@@ -4194,6 +4304,10 @@ var STYLE = `
   max-height: 84px; overflow: auto; align-items: center; }
 .tlt-measured { margin-left: auto; padding: 1px 8px; border-radius: 3px; background: var(--tlt-accent);
   color: var(--tlt-ground); font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.tlt-remarks { padding: 4px 8px; border-top: 1px solid var(--tlt-line); }
+.tlt-remarks > div { display: flex; flex-wrap: wrap; gap: 2px 14px; max-height: 90px; overflow: auto; }
+.tlt-remarks button { border: 0; height: 20px; padding: 0 5px; min-width: 0; overflow-wrap: anywhere; }
+.tlt-remarks input { width: min(420px, 100%); }
 .tlt-lines { max-height: 300px; overflow: auto; padding: 6px 10px; border-top: 1px solid var(--tlt-line); }
 .tlt-lines button { border: 0; height: 19px; padding: 0 4px; color: var(--tlt-accent); }
 .tlt-lines code { font: 11.5px ui-monospace, monospace; white-space: pre; background: none; color: inherit; }
@@ -4443,6 +4557,12 @@ var View = class {
     this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
     this.lines = new Lines(scene);
+    const noted = (bands, told) => {
+      this.overlay.remarks = bands;
+      if (told) this.options.onRemarks?.(told);
+      this.ask();
+    };
+    this.remarks = new Remarks(scene, noted, () => this.stage.focus());
     const losses = wire.header.losses ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses) : null;
     this.root = h(
       "div",
@@ -4464,6 +4584,7 @@ var View = class {
       this.stage,
       this.legend.root,
       this.panel.root,
+      this.remarks.root,
       this.lines.root,
       this.spoken.live,
       this.spoken.table
@@ -4479,6 +4600,7 @@ var View = class {
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
     this.history = new History(scene);
+    this.remarks.set(options.remarks ?? []);
     this.menu = new Menu(this.stage, scene, () => this.stage.focus());
     this.minimap = new Minimap(this.map, scene, () => this.ask());
     new Pointer(
@@ -4527,6 +4649,7 @@ var View = class {
   launches;
   panel;
   lines;
+  remarks;
   spoken;
   texts;
   theme;
@@ -4771,6 +4894,7 @@ var View = class {
       copy: () => this.copy(),
       go: (by) => this.history.go(by),
       present: () => this.present(),
+      remark: () => this.remarks.begin(),
       lines: () => this.lines.toggle(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
@@ -4849,6 +4973,10 @@ var View = class {
     this.verdict.hidden = !shown?.words;
     this.bar.showOver(shown?.which ?? "");
     this.ask();
+  }
+  /** Take over notes that were written elsewhere. */
+  setRemarks(remarks) {
+    this.remarks.set(remarks);
   }
   // What is taken away
   offerFiles(near) {
@@ -5041,6 +5169,11 @@ async function render({ model, el }) {
       },
       overs: Object.fromEntries((model.get("overs") ?? []).map((which) => [which, null])),
       onOver: (which) => model.send({ kind: "over", which }),
+      remarks: model.get("remarks") ?? [],
+      onRemarks: (remarks) => {
+        model.set("remarks", [...remarks]);
+        model.save_changes();
+      },
       onPage: () => model.send({ kind: "page" }),
       onSelection: (runs) => {
         model.set("selected", new DataView(runs.buffer));
@@ -5074,6 +5207,7 @@ async function render({ model, el }) {
   listen("change:columns", reload);
   listen("change:instead", () => view?.say(model.get("instead")));
   listen("change:over", () => view?.setOver(model.get("over") ?? null));
+  listen("change:remarks", () => view?.setRemarks(model.get("remarks") ?? []));
   listen("change:view", () => view?.setView(model.get("view")));
   listen("change:selected", () => view?.setSelection(bytesOf(model.get("selected"))));
   open();
