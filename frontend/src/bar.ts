@@ -26,6 +26,8 @@ export interface Choices {
   help(): void;
   /** Show the lines of the kernel, or hide them. */
   lines(): void;
+  /** Show how durations are spread, or hide it. */
+  aggregate(): void;
   /** Draw this over the lanes; nothing for the empty text. */
   over(which: string): void;
   /** What can be drawn over the lanes. */
@@ -90,6 +92,7 @@ export class Bar {
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
     const badge = header.badge;
     const lines = button("Lines", "lines of the kernel, with their time (O)");
+    const stats = button("Stats", "durations of all CTAs, and the average iteration (I)");
     const save = button("Save", "copy or save the picture, save the rows");
     const [all, help] = [
       button("Fit", "show everything (0, or double click beside all events)"),
@@ -103,7 +106,7 @@ export class Bar {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, save, help);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, stats, save, help);
     const worn = badge
       ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
       : null;
@@ -153,6 +156,7 @@ export class Bar {
     on(all, "click", () => scene.showAll());
     on(help, "click", () => to.help());
     on(lines, "click", () => to.lines());
+    on(stats, "click", () => to.aggregate());
     on(save, "click", () => to.save(save));
     on(this.more, "click", () => this.open(Boolean(this.overflow.hidden)));
     this.show();

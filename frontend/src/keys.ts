@@ -15,6 +15,7 @@ export interface Desk {
   go(by: -1 | 1): void;
   present(): void;
   lines(): void;
+  aggregate(): void;
   /** Write on what is measured or focused. */
   remark(): void;
 }
@@ -94,6 +95,12 @@ export const BINDINGS: readonly Binding[] = [
     shown: "B",
     does: "a note on the event, or on what is measured",
     run: (_, desk) => desk.remark(),
+  },
+  {
+    keys: ["i", "I"],
+    shown: "I",
+    does: "durations of all CTAs, and the average iteration",
+    run: (_, desk) => desk.aggregate(),
   },
   { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
   { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },

@@ -74,6 +74,15 @@ export const STYLE = `
 .tlt-remarks > div { display: flex; flex-wrap: wrap; gap: 2px 14px; max-height: 90px; overflow: auto; }
 .tlt-remarks button { border: 0; height: 20px; padding: 0 5px; min-width: 0; overflow-wrap: anywhere; }
 .tlt-remarks input { width: min(420px, 100%); }
+.tlt-aggregate { display: grid; gap: 10px; max-height: 420px; overflow: auto; padding: 8px 10px;
+  border-top: 1px solid var(--tlt-line); }
+.tlt-aggregate h3 { font-size: 12px; margin: 0 0 4px; font-weight: 600; }
+.tlt-aggregate section { min-width: 0; overflow-x: auto; }
+.tlt-aggregate button { border: 0; height: 22px; padding: 1px 4px; }
+.tlt-histogram { display: block; background: var(--tlt-head); }
+.tlt-fold { display: grid; grid-template-columns: 150px 1fr; gap: 8px; align-items: center; }
+.tlt-fold > :first-child { color: var(--tlt-soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.tlt-fold svg { display: block; background: var(--tlt-head); }
 .tlt-lines { max-height: 300px; overflow: auto; padding: 6px 10px; border-top: 1px solid var(--tlt-line); }
 .tlt-lines button { border: 0; height: 19px; padding: 0 4px; color: var(--tlt-accent); }
 .tlt-lines code { font: 11.5px ui-monospace, monospace; white-space: pre; background: none; color: inherit; }

@@ -1,6 +1,7 @@
 // One view: its elements, what they listen to, and when they are drawn. `close` leaves nothing behind.
 
 import { Spoken } from "./access";
+import { Aggregate } from "./aggregate";
 import { Bands, type Over } from "./bands";
 import { Bar, Legend } from "./bar";
 import { copyText, h, SUPPRESS } from "./dom";
@@ -85,6 +86,7 @@ export class View {
   private readonly launches: Launches;
   private readonly panel: Panel;
   private readonly lines: Lines;
+  private readonly aggregate: Aggregate;
   private readonly remarks: Remarks;
   private readonly spoken: Spoken;
   private readonly texts: Texts;
@@ -140,6 +142,7 @@ export class View {
         help: () => this.help(),
         save: (near) => this.offerFiles(near),
         lines: () => this.lines.toggle(),
+        aggregate: () => this.aggregate.toggle(),
         over: (which) => this.choose(which),
         overs: Object.keys(options.overs ?? {}),
         home: () => this.stage.focus(),
@@ -150,6 +153,7 @@ export class View {
     this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
     this.lines = new Lines(scene);
+    this.aggregate = new Aggregate(scene);
     const noted = (bands: Bands | null, told: readonly Remark[] | null) => {
       this.overlay.remarks = bands;
       if (told) this.options.onRemarks?.(told);
@@ -181,6 +185,7 @@ export class View {
       this.panel.root,
       this.remarks.root,
       this.lines.root,
+      this.aggregate.root,
       this.spoken.live,
       this.spoken.table,
     );
@@ -264,6 +269,7 @@ export class View {
     scene.on("focus", () => {
       this.panel.show();
       this.lines.mark();
+      this.aggregate.show();
       this.spoken.say();
       this.bar.show();
       this.ask();
@@ -271,6 +277,7 @@ export class View {
     scene.on("selection", () => {
       this.panel.aggregate();
       this.lines.mark();
+      this.aggregate.show();
       this.tellSelection();
     });
     let { unit } = scene.state;
@@ -281,6 +288,7 @@ export class View {
       this.legend.show();
       this.launches.show();
       this.lines.show();
+      this.aggregate.show();
       this.soon();
     });
     scene.on("moved", () => this.soon());
@@ -471,6 +479,7 @@ export class View {
       present: () => this.present(),
       remark: () => this.remarks.begin(),
       lines: () => this.lines.toggle(),
+      aggregate: () => this.aggregate.toggle(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
       nextColor: () =>

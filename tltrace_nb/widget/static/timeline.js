@@ -631,6 +631,272 @@ function eventsInView(scene, most) {
   return { positions, more: false };
 }
 
+// src/stats.ts
+function statistics(events, axis, positions) {
+  const counts = /* @__PURE__ */ new Map();
+  const durations = /* @__PURE__ */ new Map();
+  for (const i of positions) {
+    const name2 = events.nameCode(i);
+    counts.set(name2, (counts.get(name2) ?? 0) + 1);
+    if (events.isInstant(i)) continue;
+    const list = durations.get(name2);
+    const length = axis.line(events.laneOf(i)).rate * events.duration[i];
+    if (list) list.push(length);
+    else durations.set(name2, [length]);
+  }
+  const totals = new Map([...durations].map(([name2, list]) => [name2, list.reduce((a, b) => a + b, 0)]));
+  const all = [...totals.values()].reduce((a, b) => a + b, 0);
+  const rows = [...counts].map(([name2, count2]) => {
+    const list = durations.get(name2);
+    if (!list) return { name: name2, count: count2 };
+    const sorted = Float64Array.from(list).sort();
+    const total = totals.get(name2);
+    return {
+      name: name2,
+      count: count2,
+      total,
+      mean: total / list.length,
+      p50: quantile(sorted, 0.5),
+      p99: quantile(sorted, 0.99),
+      share: all > 0 ? total / all : 0
+    };
+  });
+  return rows.sort((a, b) => (b.total ?? -1) - (a.total ?? -1) || b.count - a.count || a.name - b.name);
+}
+function quantile(sorted, share) {
+  const at = share * (sorted.length - 1);
+  const low = Math.floor(at);
+  const high = Math.min(low + 1, sorted.length - 1);
+  return sorted[low] + (sorted[high] - sorted[low]) * (at - low);
+}
+
+// src/fold.ts
+var LEAST_SHARE = 0.5;
+function fold(events, anchor) {
+  const ctas = /* @__PURE__ */ new Map();
+  for (const lane of events.lanes) {
+    const key = `${lane.rank}|${lane.launch}|${lane.cta}`;
+    const known = ctas.get(key);
+    if (known) known.push(lane);
+    else ctas.set(key, [lane]);
+  }
+  const periods = [];
+  const found = /* @__PURE__ */ new Map();
+  for (const lanes of ctas.values()) {
+    const begins = lanes.map((lane) => startsOn(events, lane, anchor)).find((starts) => starts.length > 1);
+    if (!begins) continue;
+    for (let k = 1; k < begins.length; k++) periods.push(begins[k] - begins[k - 1]);
+    for (const lane of lanes) gather(events, lane, begins, found);
+  }
+  if (!periods.length) return null;
+  const rows = /* @__PURE__ */ new Map();
+  for (const { label, name: name2, starts, ends } of found.values()) {
+    const share = starts.length / periods.length;
+    if (share < LEAST_SHARE) continue;
+    const bar = { name: name2, start: spread(starts), end: spread(ends), share: Math.min(share, 1) };
+    rows.set(label, [...rows.get(label) ?? [], bar]);
+  }
+  const ordered = [...rows].map(([label, bars]) => ({ label, bars: bars.sort((a, b) => a.start[1] - b.start[1]) }));
+  return { period: spread(periods), iterations: periods.length, rows: ordered };
+}
+function startsOn(events, lane, name2) {
+  const starts = [];
+  for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+    if (events.nameCode(i) === name2 && events.code[i] !== HIDDEN) starts.push(events.start[i]);
+  return Float64Array.from(starts).sort();
+}
+function gather(events, lane, begins, found) {
+  const label = [lane.role || (lane.group !== "default" ? lane.group : ""), `t${lane.thread}`, lane.name].join(" ").trim();
+  const positions = [];
+  for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+    if (events.code[i] !== HIDDEN && !events.isInstant(i)) positions.push(i);
+  positions.sort((a, b) => events.start[a] - events.start[b] || a - b);
+  let window2 = -1;
+  let seen = /* @__PURE__ */ new Map();
+  for (const i of positions) {
+    const at = upperBound(begins, events.start[i], 0, begins.length) - 1;
+    if (at < 0 || at >= begins.length - 1) continue;
+    if (at !== window2) [window2, seen] = [at, /* @__PURE__ */ new Map()];
+    const name2 = events.nameCode(i);
+    const nth = seen.get(name2) ?? 0;
+    seen.set(name2, nth + 1);
+    const key = `${label}|${name2}|${nth}`;
+    const known = found.get(key) ?? { label, name: name2, starts: [], ends: [] };
+    known.starts.push(events.start[i] - begins[at]);
+    known.ends.push(events.end(i) - begins[at]);
+    found.set(key, known);
+  }
+}
+function spread(values) {
+  const sorted = Float64Array.from(values).sort();
+  return [quantile(sorted, 0.1), quantile(sorted, 0.5), quantile(sorted, 0.9)];
+}
+function usualAnchor(events) {
+  let best = { lane: null, count: 0 };
+  for (const lane of events.lanes) {
+    let count2 = 0;
+    for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+      if (events.code[i] !== HIDDEN && !events.isInstant(i)) count2++;
+    if (count2 > best.count) best = { lane, count: count2 };
+  }
+  if (!best.lane) return -1;
+  const counts = /* @__PURE__ */ new Map();
+  for (let i = events.rowStart[best.lane.row]; i < events.rowStart[best.lane.row + best.lane.rows]; i++)
+    if (events.code[i] !== HIDDEN && !events.isInstant(i))
+      counts.set(events.nameCode(i), (counts.get(events.nameCode(i)) ?? 0) + 1);
+  return [...counts].reduce((most, each) => each[1] > most[1] ? each : most)[0];
+}
+
+// src/aggregate.ts
+var BINS = 32;
+var [WIDE, HIGH] = [160, 20];
+var MOST_NAMES = 60;
+var Aggregate = class {
+  constructor(scene) {
+    this.scene = scene;
+  }
+  scene;
+  root = h("div", { class: "tlt-aggregate", role: "region", "aria-label": "All CTAs", hidden: true });
+  /** The name that an iteration begins with, where a reader has chosen it. */
+  anchor = -1;
+  toggle() {
+    this.root.hidden = !this.root.hidden;
+    this.show();
+  }
+  /** Anew, of the selected events, else of all that are not hidden. */
+  show() {
+    if (this.root.hidden) return;
+    this.root.replaceChildren(this.names(), this.iteration());
+  }
+  names() {
+    const { events, axis, selected } = this.scene;
+    const lengths = /* @__PURE__ */ new Map();
+    const add2 = (i, rate) => {
+      if (events.code[i] === HIDDEN || events.isInstant(i)) return;
+      const list = lengths.get(events.nameCode(i));
+      const one = { length: rate * events.duration[i], i };
+      if (list) list.push(one);
+      else lengths.set(events.nameCode(i), [one]);
+    };
+    if (selected) for (const i of selected) add2(i, axis.line(events.laneOf(i)).rate);
+    else
+      for (let row = 0; row < events.rowLane.length; row++) {
+        const { rate } = axis.line(events.lanes[events.rowLane[row]]);
+        for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) add2(i, rate);
+      }
+    const total = (list) => list.reduce((sum, { length }) => sum + length, 0);
+    const order = [...lengths].sort((a, b) => total(b[1]) - total(a[1])).slice(0, MOST_NAMES);
+    const body = h("tbody", {}, ...order.map(([name2, list]) => this.row(name2, list)));
+    const heads = ["name", "durations", "count", "least", "p10", "p50", "p90", "p99", "most"];
+    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    const title = `Durations of ${selected ? "what is selected" : "all CTAs"}, ${axis.unit}`;
+    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body));
+  }
+  row(name2, list) {
+    const { events } = this.scene;
+    const sorted = Float64Array.from(list, ({ length }) => length).sort();
+    const text = (value) => number(value, value % 1 ? 1 : 0);
+    const at = [0, 0.1, 0.5, 0.9, 0.99, 1].map((share) => text(quantile(sorted, share)));
+    return h(
+      "tr",
+      {},
+      h("td", {}, clean(events.names[name2], 60)),
+      h("td", {}, this.histogram(name2, list, sorted)),
+      h("td", {}, number(list.length)),
+      ...at.map((value) => h("td", {}, value))
+    );
+  }
+  /** Bars from the least to the greatest duration; a click on one selects its events. */
+  histogram(name2, list, sorted) {
+    const [low, high] = [sorted[0], sorted[sorted.length - 1]];
+    const binOf = (length) => high > low ? Math.min(Math.floor((length - low) / (high - low) * BINS), BINS - 1) : 0;
+    const counts = new Uint32Array(BINS);
+    for (const { length } of list) counts[binOf(length)]++;
+    const most = counts.reduce((a, b) => Math.max(a, b), 1);
+    const picture = svg("svg", { width: WIDE, height: HIGH, viewBox: `0 0 ${WIDE} ${HIGH}`, class: "tlt-histogram" });
+    counts.forEach((n, bin) => {
+      const tall = n ? Math.max(n / most * (HIGH - 1), 1.5) : 0;
+      const wide = WIDE / BINS;
+      picture.append(
+        svg("rect", {
+          x: bin * wide,
+          y: HIGH - tall,
+          width: wide - 0.5,
+          height: tall,
+          fill: this.scene.paint.nameCss(name2)
+        })
+      );
+    });
+    const button2 = h("button", {
+      type: "button",
+      title: "a click selects the events of a bar",
+      "aria-label": "histogram"
+    });
+    button2.append(picture);
+    button2.addEventListener("click", (event) => {
+      const box = picture.getBoundingClientRect();
+      const bin = Math.floor((event.clientX - box.left) / box.width * BINS);
+      const chosen = list.filter(({ length }) => binOf(length) === bin).map(({ i }) => i);
+      if (chosen.length) this.scene.select(Uint32Array.from(chosen).sort());
+    });
+    return button2;
+  }
+  iteration() {
+    const { events, focused } = this.scene;
+    if (focused >= 0) this.anchor = events.nameCode(focused);
+    const anchor = this.anchor >= 0 ? this.anchor : usualAnchor(events);
+    const folded = anchor < 0 ? null : fold(events, anchor);
+    if (!folded) return h("section", {}, h("h3", {}, "No iterations: no range is there twice on a lane"));
+    const from = clean(events.names[anchor], 40);
+    const [, period] = folded.period;
+    const title = `The average iteration, from ${from} to ${from}: ${duration(period, "cycles")}`;
+    const of = `median of ${count(folded.iterations, "iteration")}; thin lines: from p10 to p90; click an event of another name to begin there`;
+    const rows = folded.rows.map(
+      ({ label, bars }) => h("div", { class: "tlt-fold" }, h("span", {}, label), wrap(this.folded(folded, bars)))
+    );
+    return h("section", {}, h("h3", {}, title), h("div", { class: "tlt-count" }, of), ...rows);
+  }
+  folded(folded, bars) {
+    const most = Math.max(folded.period[2], ...folded.rows.flatMap((row) => row.bars.map(({ end }) => end[1])), 1);
+    const picture = svg("svg", {
+      width: "100%",
+      height: HIGH,
+      viewBox: `0 0 1000 ${HIGH}`,
+      preserveAspectRatio: "none"
+    });
+    const x = (cycles) => 1e3 * cycles / most;
+    for (const { name: name2, start, end, share } of bars) {
+      const color = this.scene.paint.nameCss(name2);
+      const wide = Math.max(x(end[1]) - x(start[1]), 1.5);
+      const bar = svg("rect", { x: x(start[1]), y: 3, width: wide, height: HIGH - 8, fill: color, opacity: share });
+      const words = `${this.scene.events.names[name2]}: ${duration(start[1], "cycles")} to ${duration(end[1], "cycles")}`;
+      const title = svg("title", {});
+      title.textContent = words;
+      bar.append(title);
+      picture.append(bar);
+      for (const [low, , high] of [start, end])
+        picture.append(
+          svg("rect", { x: x(low), y: HIGH - 4, width: Math.max(x(high) - x(low), 1), height: 2, fill: color })
+        );
+    }
+    picture.append(svg("rect", { x: x(folded.period[1]), y: 0, width: 1, height: HIGH, fill: "currentColor" }));
+    return picture;
+  }
+};
+function wrap(picture) {
+  const box = h("span");
+  box.append(picture);
+  return box;
+}
+function namespaceOfPictures() {
+  return new DOMParser().parseFromString("<svg></svg>", "text/html").body.children[0].namespaceURI;
+}
+function svg(tag, attributes) {
+  const element = document.createElementNS(namespaceOfPictures(), tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
 // src/tree.ts
 var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
 var ROW = 18;
@@ -639,7 +905,7 @@ var HEAD = 20;
 var LABEL = 13;
 var WHOLE2 = 533;
 var LEAST_FOLDED = 4;
-var HIGH = 3;
+var HIGH2 = 3;
 var MOST_FOLDED = 8e4;
 var UNDER = 7;
 var PART_KEY = ({ rank, launch }) => rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "";
@@ -792,7 +1058,7 @@ function foldedAtFirst(roots, count2) {
   if (count2 > MOST_FOLDED) return [];
   const whole = new Rows(roots, PLAIN).height;
   const nodes = roots.flatMap((root) => hasParts(root) && root.children.length ? root.children : [root]);
-  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH * WHOLE2;
+  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH2 * WHOLE2;
   return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
 }
 function hasParts({ lanes: [first] }) {
@@ -1514,6 +1780,7 @@ var Bar = class {
     this.tools = TOOLS.map(([, text, title2]) => button(text, title2));
     const badge = header.badge;
     const lines = button("Lines", "lines of the kernel, with their time (O)");
+    const stats = button("Stats", "durations of all CTAs, and the average iteration (I)");
     const save2 = button("Save", "copy or save the picture, save the rows");
     const [all, help2] = [
       button("Fit", "show everything (0, or double click beside all events)"),
@@ -1527,7 +1794,7 @@ var Bar = class {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, save2, help2);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, stats, save2, help2);
     const worn = badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null;
     const there = (elements) => elements.filter((each) => each !== null);
     const over = to.overs.length ? this.over : null;
@@ -1574,6 +1841,7 @@ var Bar = class {
     on(all, "click", () => scene.showAll());
     on(help2, "click", () => to.help());
     on(lines, "click", () => to.lines());
+    on(stats, "click", () => to.aggregate());
     on(save2, "click", () => to.save(save2));
     on(this.more, "click", () => this.open(Boolean(this.overflow.hidden)));
     this.show();
@@ -2249,6 +2517,12 @@ var BINDINGS = [
     shown: "B",
     does: "a note on the event, or on what is measured",
     run: (_, desk) => desk.remark()
+  },
+  {
+    keys: ["i", "I"],
+    shown: "I",
+    does: "durations of all CTAs, and the average iteration",
+    run: (_, desk) => desk.aggregate()
   },
   { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
   { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
@@ -3032,47 +3306,8 @@ var Overlay = class {
   }
 };
 
-// src/stats.ts
-function statistics(events, axis, positions) {
-  const counts = /* @__PURE__ */ new Map();
-  const durations = /* @__PURE__ */ new Map();
-  for (const i of positions) {
-    const name2 = events.nameCode(i);
-    counts.set(name2, (counts.get(name2) ?? 0) + 1);
-    if (events.isInstant(i)) continue;
-    const list = durations.get(name2);
-    const length = axis.line(events.laneOf(i)).rate * events.duration[i];
-    if (list) list.push(length);
-    else durations.set(name2, [length]);
-  }
-  const totals = new Map([...durations].map(([name2, list]) => [name2, list.reduce((a, b) => a + b, 0)]));
-  const all = [...totals.values()].reduce((a, b) => a + b, 0);
-  const rows = [...counts].map(([name2, count2]) => {
-    const list = durations.get(name2);
-    if (!list) return { name: name2, count: count2 };
-    const sorted = Float64Array.from(list).sort();
-    const total = totals.get(name2);
-    return {
-      name: name2,
-      count: count2,
-      total,
-      mean: total / list.length,
-      p50: quantile(sorted, 0.5),
-      p99: quantile(sorted, 0.99),
-      share: all > 0 ? total / all : 0
-    };
-  });
-  return rows.sort((a, b) => (b.total ?? -1) - (a.total ?? -1) || b.count - a.count || a.name - b.name);
-}
-function quantile(sorted, share) {
-  const at = share * (sorted.length - 1);
-  const low = Math.floor(at);
-  const high = Math.min(low + 1, sorted.length - 1);
-  return sorted[low] + (sorted[high] - sorted[low]) * (at - low);
-}
-
 // src/panel.ts
-var MOST_NAMES = 200;
+var MOST_NAMES2 = 200;
 var Panel = class {
   constructor(scene, texts, actions) {
     this.scene = scene;
@@ -3107,7 +3342,7 @@ var Panel = class {
   table(total) {
     const names = this.scene.events.names;
     const body = h("tbody");
-    for (const row of this.stats.slice(0, MOST_NAMES)) {
+    for (const row of this.stats.slice(0, MOST_NAMES2)) {
       const cells = [
         number(row.count),
         ...[row.total, row.mean, row.p50, row.p99].map(
@@ -3126,7 +3361,7 @@ var Panel = class {
     }
     const head = h("thead", {}, h("tr", {}, ...this.heads.map((text) => h("th", { scope: "col" }, text))));
     const title = `${count(total, "event")} selected`;
-    const more = this.stats.length > MOST_NAMES ? `${number(this.stats.length - MOST_NAMES)} more names` : "";
+    const more = this.stats.length > MOST_NAMES2 ? `${number(this.stats.length - MOST_NAMES2)} more names` : "";
     return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body), more);
   }
   get heads() {
@@ -4308,6 +4543,15 @@ var STYLE = `
 .tlt-remarks > div { display: flex; flex-wrap: wrap; gap: 2px 14px; max-height: 90px; overflow: auto; }
 .tlt-remarks button { border: 0; height: 20px; padding: 0 5px; min-width: 0; overflow-wrap: anywhere; }
 .tlt-remarks input { width: min(420px, 100%); }
+.tlt-aggregate { display: grid; gap: 10px; max-height: 420px; overflow: auto; padding: 8px 10px;
+  border-top: 1px solid var(--tlt-line); }
+.tlt-aggregate h3 { font-size: 12px; margin: 0 0 4px; font-weight: 600; }
+.tlt-aggregate section { min-width: 0; overflow-x: auto; }
+.tlt-aggregate button { border: 0; height: 22px; padding: 1px 4px; }
+.tlt-histogram { display: block; background: var(--tlt-head); }
+.tlt-fold { display: grid; grid-template-columns: 150px 1fr; gap: 8px; align-items: center; }
+.tlt-fold > :first-child { color: var(--tlt-soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.tlt-fold svg { display: block; background: var(--tlt-head); }
 .tlt-lines { max-height: 300px; overflow: auto; padding: 6px 10px; border-top: 1px solid var(--tlt-line); }
 .tlt-lines button { border: 0; height: 19px; padding: 0 4px; color: var(--tlt-accent); }
 .tlt-lines code { font: 11.5px ui-monospace, monospace; white-space: pre; background: none; color: inherit; }
@@ -4547,6 +4791,7 @@ var View = class {
         help: () => this.help(),
         save: (near) => this.offerFiles(near),
         lines: () => this.lines.toggle(),
+        aggregate: () => this.aggregate.toggle(),
         over: (which) => this.choose(which),
         overs: Object.keys(options.overs ?? {}),
         home: () => this.stage.focus()
@@ -4557,6 +4802,7 @@ var View = class {
     this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
     this.lines = new Lines(scene);
+    this.aggregate = new Aggregate(scene);
     const noted = (bands, told) => {
       this.overlay.remarks = bands;
       if (told) this.options.onRemarks?.(told);
@@ -4586,6 +4832,7 @@ var View = class {
       this.panel.root,
       this.remarks.root,
       this.lines.root,
+      this.aggregate.root,
       this.spoken.live,
       this.spoken.table
     );
@@ -4649,6 +4896,7 @@ var View = class {
   launches;
   panel;
   lines;
+  aggregate;
   remarks;
   spoken;
   texts;
@@ -4706,6 +4954,7 @@ var View = class {
     scene.on("focus", () => {
       this.panel.show();
       this.lines.mark();
+      this.aggregate.show();
       this.spoken.say();
       this.bar.show();
       this.ask();
@@ -4713,6 +4962,7 @@ var View = class {
     scene.on("selection", () => {
       this.panel.aggregate();
       this.lines.mark();
+      this.aggregate.show();
       this.tellSelection();
     });
     let { unit } = scene.state;
@@ -4723,6 +4973,7 @@ var View = class {
       this.legend.show();
       this.launches.show();
       this.lines.show();
+      this.aggregate.show();
       this.soon();
     });
     scene.on("moved", () => this.soon());
@@ -4896,6 +5147,7 @@ var View = class {
       present: () => this.present(),
       remark: () => this.remarks.begin(),
       lines: () => this.lines.toggle(),
+      aggregate: () => this.aggregate.toggle(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
       nextColor: () => this.scene.set({ colorBy: COLOR_BY[(COLOR_BY.indexOf(this.scene.state.colorBy) + 1) % COLOR_BY.length] })
