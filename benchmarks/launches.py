@@ -26,12 +26,13 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import trace
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.core.runtime import traced
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.jit import compile_traced
 from tltrace_nb.core.runtime.traced import TracedKernel
 
 SIZE, BLOCK, DEPTH = 512, 128, 32
@@ -73,7 +74,7 @@ def stand_in(dynamic: bool) -> tuple[TracedKernel, Any]:
     """The same around a kernel that does nothing."""
     target = resolve_target()
     with target:
-        lowering = prepare(gemm(dynamic), target, TraceOptions())
+        lowering = prepare(gemm(dynamic), Scheduler(target), TraceOptions())
     out = torch.empty(1)
     inner: Any = mock.Mock(spec=["out_idx"])
     inner.out_idx = [2]

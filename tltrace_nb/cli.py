@@ -160,8 +160,9 @@ def _summary(given: argparse.Namespace) -> None:
 
 
 def _print_summary(trace: Trace) -> None:
+    from tltrace_nb.base.numbers import number
     from tltrace_nb.base.words import clean
-    from tltrace_nb.data.headline import TABLE_NAMES, by_name, number
+    from tltrace_nb.data.headline import TABLE_NAMES, by_name
 
     print(repr(trace))
     names = by_name(trace.events)

@@ -27,12 +27,14 @@ import pandas as pd
 
 from tltrace_nb.base.checks import a, checked, file, number, optional
 from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base.numbers import count
 from tltrace_nb.core.loading import load
-from tltrace_nb.core.trace import Trace, TraceMeta
-from tltrace_nb.data.headline import count
+from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.frames import Frames
 from tltrace_nb.data.slots import STATE_DONE, headers
 from tltrace_nb.data.stacked import stacked
 from tltrace_nb.data.trace_data import a_trace
+from tltrace_nb.render.options import PAGE_EVENTS, ViewOptions
 
 if TYPE_CHECKING:
     import torch
@@ -62,7 +64,7 @@ class Clock:
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class Gathered(Frames):
     """The traces of all ranks that answered; what a view reads of a trace, it has, too.
 
     ``events``, ``ctas``, ``flows`` and ``losses`` are those of a trace with ``rank`` in front; ``start_ns`` is zeroed
@@ -71,11 +73,6 @@ class Gathered:
     ``traces``: each rank's own trace, for the analyses.
     """
 
-    events: pd.DataFrame
-    ctas: pd.DataFrame
-    flows: pd.DataFrame
-    losses: pd.DataFrame
-    meta: TraceMeta
     ranks: pd.DataFrame
     traces: dict[int, Trace]
 
@@ -89,19 +86,21 @@ class Gathered:
         """Show the timeline of all ranks under the cell; options and errors as ``Trace.show``."""
         from tltrace_nb.widget.display import show
 
-        show(self, **options)
+        renderer = options.pop("renderer", None)
+        show(self, ViewOptions(**options), renderer=renderer)
 
     def figure(self, **view: Any) -> Any:
         """The timeline of all ranks as a Plotly figure; options as ``Trace.figure``, but for ``view="sm"``."""
         from tltrace_nb.widget.figure import figure
 
-        return figure(self, **view)
+        return figure(self, ViewOptions(**view))
 
     def to_html(self, path: str | Path, title: str = "", **view: Any) -> Path:
         """Write the timeline of all ranks as one offline HTML file; options and errors as ``Trace.to_html``."""
         from tltrace_nb.widget.html import write_html
 
-        return write_html(self, path, title=title, **view)
+        most = view.pop("most", PAGE_EVENTS)
+        return write_html(self, path, ViewOptions(title=title, **view), most=most)
 
     def __repr__(self) -> str:
         return f"Traces of {count(len(self.traces), 'rank')}: {count(len(self.events), 'event')} of {self.meta.kernel}"

@@ -235,7 +235,7 @@ class TraceMagics(Magics):
 
             print(f"[tltrace] {UNMARKED}")
         if request.stem is not None:
-            from tltrace_nb.core.runtime.runs import written
+            from tltrace_nb.core.runtime.dumps import written
 
             stem = request.stem
             print(f"[tltrace] {written(lambda: trace.dump(last, None, stem=stem))}")

@@ -1,7 +1,7 @@
 // Time on the screen: the unit, the part in view, and where ticks stand.
 
 import type { Events, Lane } from "./events";
-import { number } from "./format";
+import { number, UNITS } from "./format";
 import { type Section, sectionAt, sections } from "./sections";
 import type { Span, Unit } from "./span";
 import type { LaunchFacts } from "./wire";
@@ -120,9 +120,9 @@ export class Axis {
   label(time: number, step: number): string {
     const value = this.sections.length ? time - sectionAt(this.sections, time).zero : time;
     if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
-    const [size, name] = step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const { size, unit } = UNITS.find((each) => step >= each.size) ?? UNITS[2];
     const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step / size) - 1e-9)));
-    return `${number((Number(this.origin) + value) / size, digits)} ${name}`;
+    return `${number((Number(this.origin) + value) / size, digits)} ${unit}`;
   }
 }
 

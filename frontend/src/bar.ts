@@ -4,7 +4,7 @@ import type { Unit } from "./axis";
 import { css } from "./color";
 import { h } from "./dom";
 import { lightHint } from "./facts";
-import { clean, count, duration, number } from "./format";
+import { clean, count, duration, number, short } from "./format";
 import { COLOR_BY, type ColorBy } from "./paint";
 import type { Tool } from "./pointer";
 import { HELP } from "./query";
@@ -348,8 +348,7 @@ export class Legend {
     const steps = this.scene.paint.colors.slice(0, 32);
     bar.style.background = `linear-gradient(to right, ${steps.map(css).join(",")})`;
     const { colorBy, unit } = this.scene.state;
-    const text = (value: number) =>
-      colorBy === "duration" ? duration(value, unit) : value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+    const text = (value: number) => (colorBy === "duration" ? duration(value, unit) : short(value, 3));
     const line = h("span", { class: "tlt-count" }, `${colorBy} ${text(low)}`);
     const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high)));
     whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";

@@ -1,7 +1,7 @@
 // All that is known of one event, in words: for the hover, the details, the table and the clipboard.
 
 import type { Events } from "./events";
-import { clean, count, nanoseconds, payloadText, percent } from "./format";
+import { clean, count, duration, moment, payloadText, percent } from "./format";
 import type { Texts } from "./label";
 import type { Header } from "./wire";
 
@@ -22,7 +22,7 @@ export function factsOf(i: number, events: Events, texts: Texts, { ns, light }: 
   const lane = events.laneOf(i);
   const start = events.origin + BigInt(events.start[i]);
   const cycles = events.duration[i];
-  const at = (time: number) => nanoseconds(lane.nsOffset + lane.nsRate * time);
+  const at = (time: number) => moment(lane.nsOffset + lane.nsRate * time);
   const track = [`thread ${lane.thread}`, `lane ${clean(lane.name, 40)}`];
   if (lane.group) track.push(`group ${clean(lane.group, 40)}`);
   if (lane.role) track.push(`role ${clean(lane.role, 40)}`);
@@ -35,7 +35,7 @@ export function factsOf(i: number, events: Events, texts: Texts, { ns, light }: 
     const share = lane.ctaCycles > 0 ? `${percent(cycles / lane.ctaCycles)} of the CTA` : "";
     add(
       "duration",
-      [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · "),
+      [count(cycles, "cycle"), ns ? duration(lane.nsRate * cycles, "ns") : "", share].filter(Boolean).join(" · "),
     );
   }
   if (events.isTruncated(i)) add("state", "begun, never ended");

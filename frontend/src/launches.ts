@@ -1,7 +1,7 @@
 // Over the lanes, where there are several launches: which of them are shown.
 
 import { h } from "./dom";
-import { clean, nanoseconds, number } from "./format";
+import { clean, duration, number } from "./format";
 import type { Scene } from "./scene";
 import type { LaunchFacts } from "./wire";
 
@@ -32,7 +32,7 @@ export class Launches {
   }
 
   private chip({ launch, why, begin_ns: begin }: LaunchFacts, several: boolean, signal: AbortSignal): HTMLElement {
-    const began = begin === null ? "" : `; it began ${nanoseconds(begin)} after the first`;
+    const began = begin === null ? "" : `; it began ${duration(begin, "ns")} after the first`;
     const title = `launch ${launch}${began}`;
     const chip = h("button", { type: "button", title }, several ? why : `launch ${launch}`);
     chip.addEventListener("click", (event) => this.click(launch, event.altKey), { signal });

@@ -1,6 +1,6 @@
 // Measuring: edges of events attract the pointer, and what is between them is said in full.
 
-import { count, duration, nanoseconds } from "./format";
+import { count, duration } from "./format";
 import { hit } from "./hit";
 import type { Measured, Scene } from "./scene";
 
@@ -26,5 +26,5 @@ export function measuredText(scene: Scene, { from, to, lane }: Measured): string
   if (!lane || !header.ns) return `${ends} · ${duration(length, axis.unit)}`;
   const cycles = axis.unit === "ns" ? length / lane.nsRate : length;
   const ns = axis.unit === "ns" ? length : length * lane.nsRate;
-  return `${ends} · ${count(Math.round(cycles), "cycle")} · ${nanoseconds(ns)}`;
+  return `${ends} · ${count(Math.round(cycles), "cycle")} · ${duration(ns, "ns")}`;
 }

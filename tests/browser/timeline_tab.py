@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tltrace_nb.widget.wire import Wire, encode
 
 if TYPE_CHECKING:
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 HOME = "http://timeline.test/"
 PAGE = """<!DOCTYPE html><html><head><meta charset="utf-8"><meta name="color-scheme" content="light dark"></head>

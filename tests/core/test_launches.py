@@ -21,9 +21,9 @@ from tltrace_nb.base.errors import TraceError
 from tltrace_nb.core.api import TraceSwitch
 from tltrace_nb.core.compile.lowering import Lowering, prepare
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.core.runtime import environment, overhead
-from tltrace_nb.core.runtime.kept import SETTLED_AT_ONCE
+from tltrace_nb.core.runtime.kept import TIMES_AT_ONCE
 from tltrace_nb.core.runtime.launch import DeviceSlots, TracedLaunch
 from tltrace_nb.core.runtime.planning import LaunchPlanner
 from tltrace_nb.core.runtime.traced import TracedKernel
@@ -84,7 +84,7 @@ def sometimes() -> Any:
 def lowered(func: Any, **options: Any) -> Lowering:
     target = resolve_target({"kind": "cuda", "arch": "sm_90a"})
     with target:
-        return prepare(func, target, TraceOptions.of(**options))
+        return prepare(func, Scheduler(target), TraceOptions.of(**options))
 
 
 def planner(func: Any, outputs: tuple[int, ...] = (), **options: Any) -> LaunchPlanner:
@@ -285,7 +285,7 @@ def test_ten_thousand_launches_leave_a_bounded_history(card: None) -> None:
     for _ in range(10_000):
         kernel(a)
     assert len(switch.history) <= 3  # the first, the last and the slowest
-    assert len(alive) <= 3 + SETTLED_AT_ONCE
+    assert len(alive) <= 3 + TIMES_AT_ONCE
 
 
 def test_a_kernel_takes_any_arguments_of_the_right_number(card: None) -> None:

@@ -19,6 +19,7 @@ from tvm import tirx
 from tltrace_nb.core.compile import device, lowering
 from tltrace_nb.core.compile.carried import with_markers
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.data.decode import decode
 from tltrace_nb.data.rasterised import UNKNOWN, block_indices
 from tltrace_nb.data.sites import COLUMN, ROW, Launch, Rasterisation, SiteTable
@@ -159,7 +160,7 @@ def test_a_pattern_that_is_none_is_refused() -> None:
 def prepared(func: object, architecture: str = "sm_90a", **options: object) -> lowering.Lowering:
     target = builds.target_of(architecture)
     with target:
-        return lowering.prepare(func, target, TraceOptions.of(**options))
+        return lowering.prepare(func, Scheduler(target), TraceOptions.of(**options))
 
 
 @pytest.mark.parametrize(

@@ -208,9 +208,7 @@ ROWS: dict[str, Row] = {
     TR + "figure": of_trace("figure", limit="huge", **SHOWN),
     TR + "timeline": of_trace("timeline"),
     TR + "show": of_trace("show", limit="huge", renderer="none", **SHOWN),
-    TR + "to_html": of_trace(
-        "to_html", {"path": OUT}, path="word broken", limit="huge", most="none huge", **SHOWN | {"title": TEXTS}
-    ),
+    TR + "to_html": of_trace("to_html", {"path": OUT}, path="word broken", limit="huge", most="none huge", **SHOWN),
     TR + "to_svg": of_trace("to_svg", {"path": OUT}, path="word broken", limit="huge", **PICTURED),
     TR + "to_png": of_trace("to_png", {"path": OUT}, path="word broken", limit="huge", **PICTURED),
     TR + "to_perfetto": of_trace("to_perfetto", {"path": OUT}, path="word broken"),

@@ -216,11 +216,12 @@ class _Structure:
                     ranges = []
                 elif isinstance(outer, Range):
                     ranges.append(outer.name)
-            around.setdefault(name, tuple(ranges))  # of a token its begin, which is what has to stand in them
+            # A token's range may be torn: both its ends have to stand in what all of it is to be recorded in.
+            around[name] = tuple(r for r in ranges if r in around.get(name, ranges))
         called = {s.macro for s, above in statements(kernel) if isinstance(s, Call)}
         for macro in kernel.macros:
             if macro.name in called:
-                inside |= {s.name for s, _ in walk(macro.body) if hasattr(s, "name")}
+                inside |= {getattr(s, "name", None) or getattr(s, "token", None) for s, _ in walk(macro.body)} - {None}
         return cls(pipelined, frozenset(inside), work, around)
 
 

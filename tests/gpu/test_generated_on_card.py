@@ -19,9 +19,10 @@ from generated.interpreter import inputs, interpret
 from generated.nodes import Kernel
 from generated.render import render
 
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.jit import compile_traced
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.trace import Trace
 

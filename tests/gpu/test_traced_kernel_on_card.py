@@ -16,9 +16,10 @@ from tilelang.profiler import TensorSupplyType
 
 from tltrace_nb import trace
 from tltrace_nb.base import notices
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.jit import compile_traced
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.runtime.traced import TracedKernel
 

@@ -16,6 +16,7 @@ from tltrace_nb import trace
 from tltrace_nb.core.compile import schedule
 from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.core.trace import Trace
 
@@ -88,7 +89,7 @@ def test_other_constructs_have_the_cuda_that_they_have_untraced(name: str, gpu: 
     architecture = ARCHITECTURE[gpu]
     func, target = CASES[name].build(), builds.target_of(architecture)
     with target:
-        low = prepare(func, target, TraceOptions.of(auto="all"))
+        low = prepare(func, Scheduler(target), TraceOptions.of(auto="all"))
     context = schedule.context_with(low.at_boundary, target)
     traced = builds._generate(low.anchored, context, {}).cuda
     assert untraced(traced) in [builds.plain(func, architecture, {}).cuda for _ in range(2)]

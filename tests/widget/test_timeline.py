@@ -16,6 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from ipywidgets.widgets.widget import _instances
 
+from tltrace_nb.render.options import ViewOptions
 from tltrace_nb.widget.display import show
 from tltrace_nb.widget.runs import to_runs
 from tltrace_nb.widget.shown import CELLS
@@ -337,7 +338,7 @@ def test_a_terminal_gets_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_displays_a_timeline(notebook: Any) -> None:
     with capture_output() as captured:
-        show(pipeline(), title="mine")
+        show(pipeline(), ViewOptions(title="mine"))
     assert [VIEW in output.data for output in captured.outputs] == [False, True]
 
 

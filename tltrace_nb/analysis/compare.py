@@ -31,6 +31,7 @@ from tltrace_nb.analysis.spans import Array, Ints
 from tltrace_nb.analysis.student import moderated, two_sided
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.base.checks import checked, file, number, one_of, wrong
+from tltrace_nb.base.numbers import duration
 from tltrace_nb.data.trace_data import TraceData
 from tltrace_nb.data.tracefile import files_at, read_trace
 
@@ -198,7 +199,7 @@ def _spans(runs_a: Sequence[TraceData], runs_b: Sequence[TraceData], explained: 
     known = all(trace.ctas["clock_ghz"].notna().all() and len(trace.ctas) for trace in (*runs_a, *runs_b))
     if known:
         a, b = (np.mean([t.ctas["end_ns"].max() - t.ctas["start_ns"].min() for t in runs]) for runs in (runs_a, runs_b))
-        text = f". The launch: {a / 1000:,.2f} → {b / 1000:,.2f} µs"
+        text = f". The launch: {duration(a)} → {duration(b)}"
     else:
         a, b = (np.mean([t.ctas["duration"].max() if len(t.ctas) else 0 for t in runs]) for runs in (runs_a, runs_b))
         text = f". The longest CTA: {a:,.0f} → {b:,.0f} cycles"

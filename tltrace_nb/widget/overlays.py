@@ -17,7 +17,7 @@ from tltrace_nb.data.trace_data import TraceData
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 MOST = 50_000
 """Most rows that are drawn over the lanes."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from tltrace_nb.base.attached import attached
+
 
 class Closable(Protocol):
     """What can be shown, and ended."""
@@ -74,6 +76,6 @@ def note(timeline: Closable, shell: Any, *, brings: bool = False) -> bool:
     code = parent.get("content", {}).get("code")
     cell = name or (f"code {code}" if code else f"display {id(timeline)}")
     execution = parent.get("header", {}).get("msg_id") or f"run {getattr(shell, 'execution_count', 0)}"
-    shown: Shown = vars(shell).setdefault("_tltrace_shown", Shown())
+    shown = attached(shell, Shown)
     shown.add(timeline, cell, execution)
     return brings and shown.brings_front(cell)

@@ -37,9 +37,10 @@ from tltrace_nb.base.checks import (
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.notes import notes_of
 from tltrace_nb.data.trace_data import TraceData
-from tltrace_nb.render.frames import Frames, frames
-from tltrace_nb.render.lanes import TIMES, of_ctas, selected
+from tltrace_nb.render.frames import frames
+from tltrace_nb.render.lanes import of_events, selected
 from tltrace_nb.render.launches import of_traces, together
+from tltrace_nb.render.options import TIMES, ViewOptions
 from tltrace_nb.widget.front import LOADER, SCRIPT, STILL, saved_html
 from tltrace_nb.widget.html import page_html
 from tltrace_nb.widget.linked import Link, link_of
@@ -54,8 +55,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.render.lanes import Time
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
+    from tltrace_nb.render.options import Time
 
 SAVED_BYTES = 2_000_000
 """Most bytes of events that go into the widget's state, which a notebook may save."""
@@ -167,7 +168,7 @@ class Timeline(anywidget.AnyWidget):
         self._names = {name for each in traces for name in each.events["name"].unique()}
         self._save, self._title = save, title
         if beside is not None and ctas is not None:  # the axis has room for what is shown of it
-            beside = Frames(selected(beside, None, ctas), beside.ctas, beside.flows, beside.losses, beside.meta)
+            beside = of_events(beside, selected(beside, None, ctas))
         wire = encode(self.shown, title=title, names=self._names, beside=beside, **said_of(self._trace))
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
@@ -194,10 +195,7 @@ class Timeline(anywidget.AnyWidget):
     @property
     def shown(self) -> TraceLike:
         """The part of the trace that is shown, as the frames that views draw."""
-        trace, events = self._trace, self._shown
-        if events is trace.events:
-            return trace
-        return Frames(events, trace.ctas, trace.flows, of_ctas(trace.losses, trace, events), trace.meta)
+        return of_events(self._trace, self._shown)
 
     @checked(title=optional(text))
     def replace(self, source: TraceLike | pd.DataFrame, *, title: str | None = None) -> None:
@@ -358,15 +356,16 @@ class Timeline(anywidget.AnyWidget):
         """A page of what is selected, or of everything that is shown."""
         chosen = self.selection if self.selected else self._shown
         title = json.loads(self.header)["title"]
-        text = page_html(self._trace, title, chosen, time=self.view["unit"], height=self.height)
+        text = page_html(self._trace, chosen, ViewOptions(title=title, time=self.view["unit"], height=self.height))
         self.send({"kind": "page", "name": title or "timeline"}, buffers=[text.encode()])
 
     @cached_property
     def _texts(self) -> dict[str, str]:
         """The view as ``text/plain`` and ``text/html``, for where nothing runs."""
-        unit = self.view["unit"] if self.view["unit"] in self.units else "cycles"
+        unit: Time = "ns" if self.view["unit"] == "ns" and "ns" in self.units else "cycles"
         room = json.loads(self.header).get("room")
-        return still(self.shown, time=unit, title=self._title, room=room[unit] if room else None)
+        options = ViewOptions(time=unit, title=self._title)
+        return still(self.shown, options, room=room[unit] if room else None)
 
     def __repr__(self) -> str:
         return f"Timeline of {self._texts['text/plain']}"

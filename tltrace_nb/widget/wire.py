@@ -42,9 +42,9 @@ from tltrace_nb.render.views import PARTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tltrace_nb.render.lanes import Time
+    from tltrace_nb.data.frames import TraceLike
     from tltrace_nb.render.launches import LaunchFacts
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.render.options import Time
 
 VERSION = 1
 INSTANT, TRUNCATED, PAYLOAD, PAYLOAD_END = 1, 2, 4, 8

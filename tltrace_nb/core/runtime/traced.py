@@ -18,6 +18,7 @@ from tilelang.profiler import Profiler, TensorSupplyType
 
 from tltrace_nb.base.errors import DeviceError, TraceError
 from tltrace_nb.base.notices import say_once
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.resources import resources
@@ -226,19 +227,17 @@ class VirtualTracedKernel(RecordingKernel):
         self,
         source: Any,
         virtual: VirtualKernel,
-        out_idx: list[int] | None,
+        how: Compilation,
         captured: Callable[[TracedLaunch], None],
-        pass_configs: dict[str, Any] | None = None,
-        compile_flags: list[str] | str | None = None,
     ) -> None:
         count = len(virtual.lowering.anchored.params) - 1
-        super().__init__(source, [i % count for i in out_idx or ()])
-        self._out_idx: list[int] = [] if out_idx is None else out_idx
+        self._out_idx = how.outputs or []
+        super().__init__(source, [i % count for i in self._out_idx])
         self.virtual = virtual
         self.launches = LaunchPlanner(virtual.lowering, self._outputs)
         self.captured = captured
-        self.pass_configs = pass_configs
-        self.compile_flags = [compile_flags] if isinstance(compile_flags, str) else compile_flags
+        self.pass_configs = how.pass_configs
+        self.compile_flags = how.flags
 
     def __repr__(self) -> str:
         return f"<kernel {self.table.kernel}, which records on the virtual GPU: call it with its inputs>"

@@ -507,33 +507,41 @@ function payloadText(begin, end) {
   if (!begin || !end || begin === end) return begin || end;
   return `${begin} → ${end}`;
 }
-var grouped = new Intl.NumberFormat("en-US");
-var GROUPED = Array.from(
-  { length: 4 },
-  (_, digits) => new Intl.NumberFormat("en-US", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-    signDisplay: "negative"
-  })
-);
-function count(value, noun) {
-  return `${grouped.format(value)} ${noun}${value === 1 || value === 1n || value === -1 ? "" : "s"}`;
-}
 function number(value, digits = 0) {
-  return GROUPED[digits].format(value);
+  const text = typeof value === "bigint" ? String(value) : value.toFixed(digits);
+  if (typeof value !== "bigint" && !Number.isFinite(value)) return "–";
+  const [whole, rest] = text.replace(/^-(?=[0.]*$)/u, "").split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/gu, ",");
+  return rest === void 0 ? grouped : `${grouped}.${rest}`;
 }
-function nanoseconds(value) {
-  return `${number(value, 1)} ns`;
+function short(value, digits) {
+  return number(value, digits).replace(/(\.\d*?)0+$/u, "$1").replace(/\.$/u, "");
+}
+function count(value, noun) {
+  return nouns(number(value), value, noun);
+}
+function nouns(text, value, noun) {
+  return `${text} ${noun}${value === 1 || value === 1n || value === -1 || value === -1n ? "" : "s"}`;
+}
+var UNITS = [
+  { size: 1e6, unit: "ms", length: 3, point: 6 },
+  { size: 1e3, unit: "µs", length: 2, point: 3 },
+  { size: 1, unit: "ns", length: 1, point: 1 }
+];
+var NEARLY = 0.99995;
+function time(ns, digits) {
+  const suited = UNITS.find(({ size }) => Math.abs(ns) >= NEARLY * size) ?? UNITS[2];
+  return Number.isFinite(ns) ? `${number(ns / suited.size, suited[digits])} ${suited.unit}` : "–";
 }
 function duration(value, unit) {
-  if (unit === "cycles") return count(value < 10 ? Math.round(value * 100) / 100 : Math.round(value), "cycle");
-  const size = Math.abs(value);
-  if (size >= 1e6) return `${number(value / 1e6, 3)} ms`;
-  if (size >= 1e3) return `${number(value / 1e3, 2)} µs`;
-  return nanoseconds(value);
+  if (unit === "ns") return time(value, "length");
+  return nouns(short(value, value < 10 ? 2 : 0), value, "cycle");
+}
+function moment(ns) {
+  return time(ns, "point");
 }
 function percent(share) {
-  return Number.isFinite(share) ? `${(100 * share).toFixed(share < 0.1 ? 2 : 1)} %` : "–";
+  return Number.isFinite(share) ? `${number(100 * share, share < 0.1 ? 2 : 1)} %` : "–";
 }
 
 // src/facts.ts
@@ -545,7 +553,7 @@ function factsOf(i, events, texts, { ns, light }) {
   const lane = events.laneOf(i);
   const start = events.origin + BigInt(events.start[i]);
   const cycles = events.duration[i];
-  const at = (time) => nanoseconds(lane.nsOffset + lane.nsRate * time);
+  const at = (time2) => moment(lane.nsOffset + lane.nsRate * time2);
   const track = [`thread ${lane.thread}`, `lane ${clean(lane.name, 40)}`];
   if (lane.group) track.push(`group ${clean(lane.group, 40)}`);
   if (lane.role) track.push(`role ${clean(lane.role, 40)}`);
@@ -558,7 +566,7 @@ function factsOf(i, events, texts, { ns, light }) {
     const share = lane.ctaCycles > 0 ? `${percent(cycles / lane.ctaCycles)} of the CTA` : "";
     add2(
       "duration",
-      [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · ")
+      [count(cycles, "cycle"), ns ? duration(lane.nsRate * cycles, "ns") : "", share].filter(Boolean).join(" · ")
     );
   }
   if (events.isTruncated(i)) add2("state", "begun, never ended");
@@ -1095,8 +1103,8 @@ function middleOf({ strip, y }, row) {
   if (strip.kind !== "lane") return y + strip.body / 2;
   return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
 }
-function xOf(time, span, frame) {
-  return frame.gutter + (time - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
+function xOf(time2, span, frame) {
+  return frame.gutter + (time2 - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
 }
 function timeAt(x, span, frame) {
   return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
@@ -1120,14 +1128,14 @@ var Places = class {
   end(i) {
     return this.at(i, this.scene.axis.endOf(i));
   }
-  at(i, time) {
+  at(i, time2) {
     const row = this.scene.events.rowOf(i);
     const strip = this.byLane.get(this.scene.events.rowLane[row]);
     if (!strip) return null;
     const { ratio } = this.frame;
     const y = middleOf(strip, row);
     if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
-    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: y * ratio };
+    return { x: xOf(time2, this.scene.span, this.frame) * ratio, y: y * ratio };
   }
 };
 
@@ -1176,7 +1184,7 @@ var Bands = class {
         const spans = this.byCta.get(key);
         if (!spans) continue;
         const { offset, rate } = scene.axis.line(lane);
-        const cycle = (time) => (time - offset) / rate + origin;
+        const cycle = (time2) => (time2 - offset) / rate + origin;
         const from = lowerBound(this.starts.get(key), cycle(scene.span.from) - this.longest, 0, spans.length);
         for (let k = from; k < spans.length && drawn < MOST_DRAWN; k++) {
           const n = spans[k];
@@ -1351,10 +1359,10 @@ var Tally = class {
   time = new Float64Array(256);
   seen = [];
   total = 0;
-  add(code, time) {
+  add(code, time2) {
     if (this.time[code] === 0) this.seen.push(code);
-    this.time[code] += time;
-    this.total += time;
+    this.time[code] += time2;
+    this.total += time2;
   }
   get empty() {
     return this.seen.length === 0;
@@ -1437,13 +1445,13 @@ var Raster = class {
     this.columns.length = this.colors.length = 0;
     return looked;
   }
-  gather(column, code, time, inks, scale2, width) {
+  gather(column, code, time2, inks, scale2, width) {
     if (column >= width) return;
     if (column !== this.column) {
       this.flush(inks, scale2);
       this.column = column;
     }
-    this.tally.add(code, time);
+    this.tally.add(code, time2);
   }
   flush(inks, scale2) {
     if (this.tally.empty) return;
@@ -2042,7 +2050,7 @@ var Legend = class {
     const steps = this.scene.paint.colors.slice(0, 32);
     bar.style.background = `linear-gradient(to right, ${steps.map(css).join(",")})`;
     const { colorBy, unit } = this.scene.state;
-    const text = (value) => colorBy === "duration" ? duration(value, unit) : value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+    const text = (value) => colorBy === "duration" ? duration(value, unit) : short(value, 3);
     const line = h("span", { class: "tlt-count" }, `${colorBy} ${text(low)}`);
     const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high)));
     whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";
@@ -2190,8 +2198,8 @@ function spansOf(events, unit) {
     if (from > 0 && from <= NEAR * (to - from)) found.set(launch, { from: 0, to });
   return found;
 }
-function sectionAt(sections2, time) {
-  return sections2.findLast((each) => each.from <= time) ?? sections2[0];
+function sectionAt(sections2, time2) {
+  return sections2.findLast((each) => each.from <= time2) ?? sections2[0];
 }
 
 // src/axis.ts
@@ -2277,16 +2285,16 @@ var Axis = class {
     if (!this.sections.length) return ticks(span, step2, this.origin);
     return this.sections.flatMap(({ from, to, zero }) => {
       const [low, high] = [Math.max(from, span.from), Math.min(to, span.to)];
-      return low < high ? ticks({ from: low - zero, to: high - zero }, step2, 0n).map((time) => time + zero) : [];
+      return low < high ? ticks({ from: low - zero, to: high - zero }, step2, 0n).map((time2) => time2 + zero) : [];
     });
   }
   /** A time of the axis as text, with the digits that a step of `step` needs. */
-  label(time, step2) {
-    const value = this.sections.length ? time - sectionAt(this.sections, time).zero : time;
+  label(time2, step2) {
+    const value = this.sections.length ? time2 - sectionAt(this.sections, time2).zero : time2;
     if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
-    const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const { size, unit } = UNITS.find((each) => step2 >= each.size) ?? UNITS[2];
     const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
-    return `${number((Number(this.origin) + value) / size, digits)} ${name2}`;
+    return `${number((Number(this.origin) + value) / size, digits)} ${unit}`;
   }
 };
 function join(a, b) {
@@ -2600,9 +2608,9 @@ var History = class {
     const { now, moments } = this;
     const kind = difference(moments[this.at], now);
     if (kind === null) return;
-    const time = performance.now();
-    const goesOn = kind === this.last.kind && time - this.last.time < PAUSE_MS[kind] && this.at > 0;
-    this.last = { kind, time };
+    const time2 = performance.now();
+    const goesOn = kind === this.last.kind && time2 - this.last.time < PAUSE_MS[kind] && this.at > 0;
+    this.last = { kind, time: time2 };
     if (!goesOn) this.at++;
     moments.splice(this.at, Number.POSITIVE_INFINITY, now);
     if (moments.length > MOST) moments.shift();
@@ -2752,7 +2760,7 @@ var Launches = class {
   });
   chips = /* @__PURE__ */ new Map();
   chip({ launch, why, begin_ns: begin }, several, signal) {
-    const began = begin === null ? "" : `; it began ${nanoseconds(begin)} after the first`;
+    const began = begin === null ? "" : `; it began ${duration(begin, "ns")} after the first`;
     const title = `launch ${launch}${began}`;
     const chip = h("button", { type: "button", title }, several ? why : `launch ${launch}`);
     chip.addEventListener("click", (event) => this.click(launch, event.altKey), { signal });
@@ -2791,8 +2799,8 @@ var Lines = class {
     if (this.root.hidden) return;
     const { scene } = this;
     const lines = linesOf(scene);
-    const most = Math.max(...lines.map(({ time }) => time), 1e-9);
-    const all = lines.reduce((sum, { time }) => sum + time, 0);
+    const most = Math.max(...lines.map(({ time: time2 }) => time2), 1e-9);
+    const all = lines.reduce((sum, { time: time2 }) => sum + time2, 0);
     const body = h("tbody");
     this.rows = new Map(lines.map((line) => [line.source, this.row(line, most, all)]));
     body.append(...this.rows.values());
@@ -2803,11 +2811,11 @@ var Lines = class {
     );
     this.mark();
   }
-  row({ source, events, time }, most, all) {
+  row({ source, events, time: time2 }, most, all) {
     const { scene } = this;
     const text = scene.events.sources[source];
     const bar = h("span", { class: "tlt-line-bar" });
-    bar.style.width = `${100 * time / most}%`;
+    bar.style.width = `${100 * time2 / most}%`;
     const name2 = h("button", { type: "button", title: "select its events" }, clean(text, 60));
     name2.addEventListener("click", () => scene.select(positionsOf(scene, source)));
     return h(
@@ -2816,8 +2824,8 @@ var Lines = class {
       h("td", {}, name2),
       h("td", {}, h("code", {}, scene.header.code[text] ?? "")),
       h("td", {}, number(events)),
-      h("td", { class: "tlt-line-time" }, bar, h("span", {}, duration(time, scene.axis.unit))),
-      h("td", {}, all > 0 ? percent(time / all) : "–")
+      h("td", { class: "tlt-line-time" }, bar, h("span", {}, duration(time2, scene.axis.unit))),
+      h("td", {}, all > 0 ? percent(time2 / all) : "–")
     );
   }
   /** Mark the lines of the focused event, else of the selected ones. */
@@ -2899,26 +2907,26 @@ function follows(events, a, b, step2) {
 }
 
 // src/measure.ts
-function snapped(scene, rows, time, reach) {
-  let best = time;
+function snapped(scene, rows, time2, reach) {
+  let best = time2;
   let distance = reach;
   for (const row of rows) {
     const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
-    const found = hit(scene.events, row, (time - offset) / rate, reach / rate);
+    const found = hit(scene.events, row, (time2 - offset) / rate, reach / rate);
     if (found < 0) continue;
     for (const edge of [scene.axis.startOf(found), scene.axis.endOf(found)])
-      if (Math.abs(edge - time) < distance) [best, distance] = [edge, Math.abs(edge - time)];
+      if (Math.abs(edge - time2) < distance) [best, distance] = [edge, Math.abs(edge - time2)];
   }
   return best;
 }
 function measuredText(scene, { from, to, lane }) {
   const { axis, header } = scene;
-  const ends = [from, to].map((time) => axis.label(time, 1)).join(" → ");
+  const ends = [from, to].map((time2) => axis.label(time2, 1)).join(" → ");
   const length = to - from;
   if (!lane || !header.ns) return `${ends} · ${duration(length, axis.unit)}`;
   const cycles = axis.unit === "ns" ? length / lane.nsRate : length;
   const ns = axis.unit === "ns" ? length : length * lane.nsRate;
-  return `${ends} · ${count(Math.round(cycles), "cycle")} · ${nanoseconds(ns)}`;
+  return `${ends} · ${count(Math.round(cycles), "cycle")} · ${duration(ns, "ns")}`;
 }
 
 // src/menu.ts
@@ -3006,7 +3014,7 @@ var Minimap = class {
   count(signal, theme) {
     const { events, axis } = this.scene;
     const job = ++this.job;
-    const time = new Float32Array(COLUMNS2 * 256);
+    const time2 = new Float32Array(COLUMNS2 * 256);
     const { from, to } = axis.all;
     const scale2 = COLUMNS2 / (to - from);
     let row = 0;
@@ -3019,12 +3027,12 @@ var Minimap = class {
         for (let i = events.rowStart[row]; i < end; i++) {
           if (events.code[i] !== HIDDEN) {
             const x = (offset + rate * events.start[i] - from) * scale2;
-            add(time, events.code[i], x, x + rate * events.duration[i] * scale2);
+            add(time2, events.code[i], x, x + rate * events.duration[i] * scale2);
           }
         }
         counted += end - events.rowStart[row];
       }
-      this.time = time;
+      this.time = time2;
       this.paint(theme);
       this.redraw();
       if (row < events.rowLane.length) setTimeout(go, 0);
@@ -3032,24 +3040,24 @@ var Minimap = class {
     go();
   }
   paint(theme) {
-    const { still, scene, time } = this;
+    const { still, scene, time: time2 } = this;
     still.width = COLUMNS2;
     still.height = MAP_HEIGHT;
     const context = context2d(still);
     let most = 0;
     const sums = new Float32Array(COLUMNS2);
     for (let x = 0; x < COLUMNS2; x++) {
-      for (let code = 0; code < 256; code++) sums[x] += time[x * 256 + code];
+      for (let code = 0; code < 256; code++) sums[x] += time2[x * 256 + code];
       most = Math.max(most, sums[x]);
     }
     const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
-      for (let x = 0; x < COLUMNS2; x++) if (time[x * 256 + code] > 0) return true;
+      for (let x = 0; x < COLUMNS2; x++) if (time2[x * 256 + code] > 0) return true;
       return false;
     });
     for (let x = 0; x < COLUMNS2; x++) {
       let y = MAP_HEIGHT;
       for (const code of used) {
-        const share = time[x * 256 + code];
+        const share = time2[x * 256 + code];
         if (share === 0) continue;
         const high = Math.max(share / most * (MAP_HEIGHT - 4), 1);
         const full = scene.paint.colors[code % DIM];
@@ -3086,7 +3094,7 @@ var Minimap = class {
   window(width, left) {
     const { axis, span } = this.scene;
     const { from, to } = axis.all;
-    const at = (time) => left + Math.min(Math.max((time - from) / (to - from), 0), 1) * (width - left);
+    const at = (time2) => left + Math.min(Math.max((time2 - from) / (to - from), 0), 1) * (width - left);
     return [at(span.from), at(span.to)];
   }
   /** Dragging moves the window; outside of it, it first jumps there. */
@@ -3107,9 +3115,9 @@ var Minimap = class {
     canvas.addEventListener(
       "pointerdown",
       (event) => {
-        const time = timeAt2(event);
+        const time2 = timeAt2(event);
         const { from, to } = scene.span;
-        grabbed = time >= from && time <= to ? time - from : (to - from) / 2;
+        grabbed = time2 >= from && time2 <= to ? time2 - from : (to - from) / 2;
         canvas.setPointerCapture(event.pointerId);
         move(event);
       },
@@ -3123,14 +3131,14 @@ var Minimap = class {
     canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
   }
 };
-function add(time, code, x0, x1) {
+function add(time2, code, x0, x1) {
   const first = Math.max(Math.floor(x0), 0);
   const last = Math.min(Math.floor(x1), COLUMNS2 - 1);
   if (first === last) {
-    time[first * 256 + code] += Math.max(x1 - x0, 1e-4);
+    time2[first * 256 + code] += Math.max(x1 - x0, 1e-4);
     return;
   }
-  for (let x = first; x <= last; x++) time[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
+  for (let x = first; x <= last; x++) time2[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
 }
 
 // src/arrow.ts
@@ -3151,9 +3159,9 @@ function arrow(context, from, to, ratio) {
 }
 
 // src/walk.ts
-function nearest({ events, axis }, lane, time) {
+function nearest({ events, axis }, lane, time2) {
   const { offset, rate } = axis.line(lane);
-  const cycle = (time - offset) / rate;
+  const cycle = (time2 - offset) / rate;
   let best = -1;
   let distance = Number.POSITIVE_INFINITY;
   for (let row = lane.row; row < lane.row + lane.rows; row++) {
@@ -3168,9 +3176,9 @@ function onNextLane(scene, by) {
   const { events, axis, focused } = scene;
   const lane = events.laneOf(focused);
   const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
-  const time = (axis.startOf(focused) + axis.endOf(focused)) / 2;
+  const time2 = (axis.startOf(focused) + axis.endOf(focused)) / 2;
   for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
-    const near = nearest(scene, strips[n].node.lanes[0], time);
+    const near = nearest(scene, strips[n].node.lanes[0], time2);
     if (near >= 0) return near;
   }
   return -1;
@@ -3249,7 +3257,7 @@ var Overlay = class {
   area(span, lanes, frame, theme) {
     const { context, scene } = this;
     const { ratio, height } = frame;
-    const [from, to] = [span.from, span.to].map((time) => xOf(time, scene.span, frame) * ratio);
+    const [from, to] = [span.from, span.to].map((time2) => xOf(time2, scene.span, frame) * ratio);
     const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
     const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
     const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
@@ -3294,7 +3302,7 @@ var Overlay = class {
     const { ratio } = frame;
     const row = scene.events.rowOf(i);
     const lane = scene.events.lanes[scene.events.rowLane[row]];
-    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time) => xOf(time, scene.span, frame) * ratio);
+    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time2) => xOf(time2, scene.span, frame) * ratio);
     for (const each of shown) {
       if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
       const middle = middleOf(each, row) * ratio;
@@ -3717,10 +3725,10 @@ var Picture = class {
     context.textAlign = "left";
     context.textBaseline = "middle";
     const step2 = this.step(frame);
-    for (const [time, x] of this.tickPlaces(frame)) {
+    for (const [time2, x] of this.tickPlaces(frame)) {
       context.fillStyle = theme.soft;
       context.fillRect(x, top - 5 * ratio, Math.max(1, Math.round(ratio)), 5 * ratio);
-      const text = scene.axis.label(time, step2);
+      const text = scene.axis.label(time2, step2);
       if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
     }
     context.fillStyle = theme.soft;
@@ -3746,7 +3754,7 @@ var Picture = class {
   }
   tickPlaces(frame) {
     const { axis, span } = this.scene;
-    return axis.ticks(span, this.step(frame)).map((time) => [time, Math.round(xOf(time, span, frame) * frame.ratio)]);
+    return axis.ticks(span, this.step(frame)).map((time2) => [time2, Math.round(xOf(time2, span, frame) * frame.ratio)]);
   }
 };
 function clip(context, x, y, width, height) {
@@ -3836,11 +3844,11 @@ var Pointer = class {
     const { scene } = this;
     const frame = this.to.frame();
     if (x < frame.gutter || x > frame.width) return -1;
-    const time = timeAt(x, scene.span, frame);
+    const time2 = timeAt(x, scene.span, frame);
     const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
     for (const each of this.rowsAt(y).rows) {
       const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[each]]);
-      const found = hit(scene.events, each, (time - offset) / rate, REACH * perPixel / rate);
+      const found = hit(scene.events, each, (time2 - offset) / rate, REACH * perPixel / rate);
       if (found >= 0) return found;
     }
     return -1;
@@ -3856,8 +3864,8 @@ var Pointer = class {
     const inGutter = x < frame.gutter;
     const tool = event.shiftKey || event.button === 1 ? "pan" : onAxis && this.to.tool() === "pan" ? "pan" : this.to.tool();
     const kind = inGutter ? strip ? "lane" : "none" : event.pointerType === "touch" && tool === "select" ? "pan" : tool;
-    const time = kind === "measure" ? this.edgeAt(x, y) : timeAt(x, this.scene.span, frame);
-    this.drag = { kind, x, y, time, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
+    const time2 = kind === "measure" ? this.edgeAt(x, y) : timeAt(x, this.scene.span, frame);
+    this.drag = { kind, x, y, time: time2, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
     this.stage.setPointerCapture(event.pointerId);
   }
   move(event) {
@@ -3885,8 +3893,8 @@ var Pointer = class {
     const { scene } = this;
     const frame = this.to.frame();
     const within = Math.min(Math.max(x, frame.gutter), frame.width);
-    const time = drag.kind === "measure" ? this.edgeAt(within, y) : timeAt(within, scene.span, frame);
-    const span = { from: Math.min(time, drag.time), to: Math.max(time, drag.time) };
+    const time2 = drag.kind === "measure" ? this.edgeAt(within, y) : timeAt(within, scene.span, frame);
+    const span = { from: Math.min(time2, drag.time), to: Math.max(time2, drag.time) };
     if (drag.kind === "pan") {
       const shift = drag.time - timeAt(x, scene.span, frame);
       if (shift) scene.look({ from: scene.span.from + shift, to: scene.span.to + shift });
@@ -4044,7 +4052,7 @@ var Remarks = class {
     const origin = Number(events.origin);
     if (measured?.lane) {
       const { offset, rate } = scene.axis.line(measured.lane);
-      const cycle = (time) => Math.round((time - offset) / rate + origin);
+      const cycle = (time2) => Math.round((time2 - offset) / rate + origin);
       const { cta, thread } = measured.lane;
       this.pending = { cta, thread, start: cycle(measured.from), end: cycle(measured.to) };
     } else if (focused >= 0) {
