@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,10 @@ _ISSUE_CYCLES = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What one launch runs on. ``views`` makes a CTA's buffers; ``places`` is how many CTAs an SM holds."""
+    """What one launch runs on. ``make_cta`` makes a CTA with its buffers; ``places`` is how many an SM holds.
+
+    ``numbers``: the CTAs that run, ``None`` for all; ``done`` is called with each as it ends, and with the time.
+    """
 
     name: str
     program: Program
@@ -52,17 +56,28 @@ class Launch:
     places: int
     scalars: tuple[Any, ...]
     make_cta: Callable[[Engine, int], Cta]
+    numbers: Sequence[int] | None = None
+    done: Callable[[Cta, float], None] | None = None
 
 
 class Engine:
     """Runs launches one after the other; ``now`` goes on from one to the next, ``flop`` sums what all did.
 
-    ``printed`` has the lines of T.print.
+    ``printed`` has the lines of T.print. ``stands_for``: on how many SMs of a larger GPU the same goes on as on one of
+    these; of as many requests to the device's memory, which come one after the other, this one is in the middle.
     """
 
-    def __init__(self, gpu: Gpu, recorder: Recorder, progress: Progress | None = None, step_limit: int = STEP_LIMIT):
+    def __init__(
+        self,
+        gpu: Gpu,
+        recorder: Recorder,
+        progress: Progress | None = None,
+        step_limit: int = STEP_LIMIT,
+        stands_for: float = 1.0,
+    ):
         self.gpu = gpu
-        self._progress = progress
+        self.progress = progress
+        self._behind = (1 - 1 / stands_for) / 2
         self.recorder = recorder
         self.pricing = Pricing(gpu)
         self.step_limit = step_limit
@@ -71,6 +86,7 @@ class Engine:
         self._rate = device_bytes_per_cycle(gpu)
         self._device_free = 0.0
         self.flop = 0.0
+        self.events = 0
         self.printed: list[str] = []
         self._events: list[tuple[float, int, Any, Any]] = []
         self._order = itertools.count()
@@ -90,8 +106,9 @@ class Engine:
     def run(self, launch: Launch) -> None:
         """Run a launch to its end. Raises ``SimulationError``; the recorder has what was recorded until then."""
         self._launch = launch
-        total = int(np.prod(launch.grid))
-        self._todo: Iterator[int] = iter(range(total))
+        numbers = range(math.prod(launch.grid)) if launch.numbers is None else launch.numbers
+        total = len(numbers)
+        self._todo: Iterator[int] = iter(numbers)
         self._total, self._done = total, 0
         self._at_grid = total * len(launch.program.thread_groups)
         start = self.now
@@ -102,8 +119,8 @@ class Engine:
             with np.errstate(all="ignore"), tiles.one_thread():
                 while events:
                     self.now, turn, target, argument = heapq.heappop(events)
-                    if not turn % _TURNS_PER_TICK and self._progress is not None:
-                        self._progress(self._done, total)
+                    if not turn % _TURNS_PER_TICK and self.progress is not None:
+                        self.progress(self._done, total)
                     if type(target) is ThreadGroup:
                         if argument is None:
                             self._resume(target)
@@ -120,6 +137,7 @@ class Engine:
             report = deadlock(launch.program, launch.name, self.now - start, self._waiting, self._live, self._gathered)
             raise DeadlockError(report)
         self.now += self.gpu.launch_latency_ns * self.gpu.clock_ghz
+        self.events = next(self._order)
 
     def at(self, time: float, thread_group: ThreadGroup, call: Callable[..., None], *args: Any) -> None:
         """Have a function called with a time, when it comes, on behalf of a thread group at its line of now."""
@@ -139,7 +157,7 @@ class Engine:
             return
         sm.resident += 1
         cta = self._launch.make_cta(self, number)
-        cta.sm = sm
+        cta.sm, cta.start = sm, time
         for thread_group in cta.thread_groups:
             thread_group.clock_offset = 1 + CLOCK_STEP_OF_SM * sm.number
             thread_group.t = time + self.gpu.cta_launch_cycles
@@ -177,7 +195,7 @@ class Engine:
     def _serve(self, thread_group: ThreadGroup, request: Any) -> None:
         t = thread_group.t
         if type(request) is Cost:
-            self._wake(thread_group, self._use(thread_group.cta.sm, t, request))
+            self._wake(thread_group, self._use(thread_group.cta, t, request))
             return
         match request:
             case Wait():
@@ -189,19 +207,19 @@ class Engine:
             case Until():
                 self._wake(thread_group, max(t, request.time))
             case CopyAsync():
-                end = self._use(thread_group.cta.sm, t, request.cost)
+                end = self._use(thread_group.cta, t, request.cost)
                 thread_group.copying(end)
                 if request.args is not None:
                     self.at(end, thread_group, _move, request.args)
                 self._wake(thread_group, _issued(t, end, request.cost))
             case Load():
-                end = self._use(thread_group.cta.sm, t, request.cost)
+                end = self._use(thread_group.cta, t, request.cost)
                 thread_group.cta.loads[request.number] = end
                 self._wake(thread_group, _issued(t, end, request.cost))
             case CopyTma():
                 self._tma(thread_group, request)
             case Multiply():
-                thread_group.products_begun.add(self._use(thread_group.cta.sm, t, request.cost))
+                thread_group.products_begun.add(self._use(thread_group.cta, t, request.cost))
                 self._wake(thread_group, t + _ISSUE_CYCLES)
             case Meet():
                 place = self._gathered[thread_group.cta, request.place]
@@ -213,17 +231,18 @@ class Engine:
             case _:
                 raise AssertionError(f"a thread group asked for {request!r}")
 
-    def _use(self, sm: Sm, t: float, cost: Cost) -> float:
+    def _use(self, cta: Cta, t: float, cost: Cost) -> float:
         end = t
-        self.flop += cost.flop
-        free = sm.free
+        cta.flop += cost.flop
+        free = cta.sm.free
         for unit, busy in cost.parts:
             done = max(t, free[unit]) + busy
             free[unit] = done
             end = max(end, done)
         if cost.bytes:
-            self._device_free = max(t, self._device_free) + cost.bytes / self._rate
-            end = max(end, self._device_free)
+            takes = cost.bytes / self._rate
+            self._device_free = max(t, self._device_free) + takes
+            end = max(end, self._device_free - takes * self._behind)
         return end + cost.latency
 
     def _tma(self, thread_group: ThreadGroup, request: CopyTma) -> None:
@@ -232,7 +251,7 @@ class Engine:
         issued = t + self.gpu.tma_issue_cycles
         if thread_group.last_issue != t:
             issued += self.gpu.latencies.tma_issue
-        end = self._use(thread_group.cta.sm, issued, request.cost)
+        end = self._use(thread_group.cta, issued, request.cost)
         self.at(end, thread_group, _arrived, request)
         thread_group.last_issue = issued
         self._wake(thread_group, issued)
@@ -302,8 +321,11 @@ class Engine:
             cta.thread_groups.clear()  # they refer to it: without a circle its memory is free at once
             cta.sm.resident -= 1
             self._done += 1
-            if self._progress is not None:
-                self._progress(self._done, self._total)
+            self.flop += cta.flop
+            if self._launch.done is not None:
+                self._launch.done(cta, max(self.now, thread_group.t))
+            if self.progress is not None:
+                self.progress(self._done, self._total)
             self._dispatch(cta.sm, max(self.now, thread_group.t))
 
 

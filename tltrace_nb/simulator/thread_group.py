@@ -65,6 +65,8 @@ class Cta:
         self.thread_groups: list[ThreadGroup] = []
         self.left = 0
         self.sm: Sm
+        self.start = 0.0
+        self.flop = 0.0
         self.loads: dict[int, float] = {}
         self.meets: dict[int, Meet] = {}
         self.syncs: dict[Any, Sync] = {}
