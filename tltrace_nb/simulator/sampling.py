@@ -25,6 +25,8 @@ LEAST_SMS = 4
 """SMs of a sample, so that memory is shared as between SMs."""
 LEAST_WAVES = 5
 """Waves of a sample: two that fill the GPU, one that goes on as those left out, two that empty it."""
+LEAST_GAIN = 4
+"""How many times fewer CTAs a sample has, at least: repeating them takes time, too."""
 _LAST_WAVES = 2
 
 
@@ -59,7 +61,7 @@ def sample(of: Array, places: int, gpu: Gpu, events: float) -> Sample | None:
     wave = places * sms
     count = max(1, round(kept * wave))
     at = np.minimum(_compressed(np.arange(total) / (places * gpu.sms), waves, kept) * wave, count - 1).astype(np.int64)
-    if count >= total / 2 or 2 * len(np.unique(of)) > count:
+    if count > total / LEAST_GAIN or 2 * len(np.unique(of)) > count:
         return None
     numbers = _chosen(of, at, count)
     if numbers is None:
