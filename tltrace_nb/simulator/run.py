@@ -46,6 +46,7 @@ from tltrace_nb.simulator.repeating import repeated
 from tltrace_nb.simulator.sampling import LEAST_WAVES
 from tltrace_nb.simulator.source_lines import lines
 from tltrace_nb.simulator.storage import Layout, number
+from tltrace_nb.simulator.thread_groups import accesses
 from tltrace_nb.simulator.unwritten import KINDS, Before, Watch, settle, stored
 from tltrace_nb.simulator.vectors import by_element
 
@@ -136,7 +137,10 @@ class SimulatedKernel:
                     self.name, program, arrays, bound.written, scalars, grid, notes, tracked, self.guarded, watch
                 )
                 places = self._places(program, scalars)
-                launch = Launch(self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta)
+                touched = sum(arrays[data].nbytes for data in {*accesses(program.shape.body)} if data in arrays)
+                launch = Launch(
+                    self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta, touched
+                )
                 said = self._repeated(engine, launch, i, bound, slots, rows_at(table, tuple(grids[:i])))
                 if said is None:
                     engine.run(launch)
