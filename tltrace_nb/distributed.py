@@ -32,6 +32,7 @@ from tltrace_nb.core.loading import load
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.frames import Frames
 from tltrace_nb.data.slots import STATE_DONE, headers
+from tltrace_nb.data.stacked import stacked
 from tltrace_nb.data.trace_data import a_trace
 from tltrace_nb.render.options import PAGE_EVENTS, ViewOptions
 
@@ -270,34 +271,11 @@ def merge(traces: dict[int, Trace], rows: list[_Rank]) -> Gathered:
     """One timeline of the traces of several ranks, each moved by what its clock is off."""
     starts = {row.rank: row.zero - row.offset_ns for row in rows if row.rank in traces}
     first = min(starts.values())
-    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in ("events", "ctas", "flows", "losses")}
-    base = 0
-    for rank in sorted(traces):
-        trace, shift = traces[rank], starts[rank] - first
-        events = trace.events.assign(start_ns=trace.events["start_ns"] + shift, parent=trace.events["parent"] + base)
-        ctas = trace.ctas.assign(start_ns=trace.ctas["start_ns"] + shift, end_ns=trace.ctas["end_ns"] + shift)
-        flows = trace.flows.assign(src=trace.flows["src"] + base, dst=trace.flows["dst"] + base)
-        for name, frame in (("events", events), ("ctas", ctas), ("flows", flows), ("losses", trace.losses.copy())):
-            frame.insert(0, "rank", np.full(len(frame), rank, np.int32))
-            parts[name].append(frame)
-        base += len(events)
-    frames = {name: _stacked(each) for name, each in parts.items()}
+    shift = {rank: start - first for rank, start in starts.items()}
+    frames = stacked(traces, "rank", shift)
     known = ["rank", "events", "offset_ns", "error_ns", "trouble"]
     ranks = pd.DataFrame([{column: getattr(row, column) for column in known} for row in rows], columns=known)
     return Gathered(**frames, meta=traces[min(traces)].meta, ranks=ranks, traces=traces)
-
-
-def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Frames under each other; categoricals keep being categoricals, of the categories of all."""
-    for column in parts[0]:
-        if isinstance(parts[0][column].dtype, pd.CategoricalDtype):
-            categories = parts[0][column].cat.categories
-            for part in parts[1:]:
-                more = part[column].cat.categories
-                categories = categories.append(more.difference(categories, sort=False))
-            for part in parts:
-                part[column] = part[column].cat.set_categories(categories)
-    return pd.concat(parts, ignore_index=True)
 
 
 def _clock_of(trace: Trace) -> Clock | None:

@@ -74,7 +74,10 @@ class Tab:
 
     def open(self, trace: TraceLike, **options: Any) -> Tab:
         """Mount a view of ``trace``, in place of the one before."""
-        wire = encode(trace)
+        return self.open_wire(encode(trace), **options)
+
+    def open_wire(self, wire: Wire, **options: Any) -> Tab:
+        """Mount a view of what Python sends, in place of the one before."""
         self.do("([h, c, o]) => open_view(h, c, o)", [wire.header, _base64(wire), options])
         return self
 

@@ -104,6 +104,15 @@ def _payloads(kernel: Placed, block: tuple[int, int, int] = (0, 0, 0)) -> dict[s
 # ---- names
 
 
+@pytest.mark.parametrize(
+    ("on", "light"), [("light", ("ready A_shared + B_shared", "gemm A_shared·B_shared")), ("all", ()), ("copy", ())]
+)
+def test_the_table_tells_which_operators_are_moments_for_being_cheap(on: str, light: tuple[str, ...]) -> None:
+    table = _prepared(_gemm(), auto=on).table
+    assert table.light == light
+    assert SiteTable.from_json(table.to_json()) == table
+
+
 def test_ranges_are_named_after_what_the_operators_do() -> None:
     assert [site.name for site in _sites(_gemm())] == [
         "fill C_local",
@@ -381,6 +390,14 @@ def test_the_author_s_markers_are_what_they_were() -> None:
     assert {"fill C_local", "pipeline ko", "copy C_local → C"} == {
         n for n in both.keys() - own.keys() if "wait" not in n
     }
+
+
+def test_the_table_has_the_lines_of_the_kernel_as_they_were_when_it_was_built() -> None:
+    table = _prepared(_gemm()).table
+    lines = {text for source, text in table.code if source.startswith("tests/core/test_auto_marks.py:")}
+    assert "T.gemm(A_shared, B_shared, C_local)" in lines
+    assert dict(SiteTable.from_json(table.to_json()).code) == dict(table.code)
+    assert table.without_lines().code == ()
 
 
 def test_marking_twice_is_marking_once() -> None:

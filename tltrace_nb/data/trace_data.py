@@ -7,6 +7,7 @@ view and no analysis. The raw slots are the truth and are copied to the host, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, overload
 
@@ -142,6 +143,22 @@ class TraceData:
     def losses(self) -> pd.DataFrame:
         """One row per writer with something lost or wrong, or which never recorded; see ``columns.LOSSES``."""
         return self._frames.losses
+
+    @property
+    def notes(self) -> pd.DataFrame:
+        """What readers have written on the trace, in a timeline or here; see ``data.notes.COLUMNS``. It is saved.
+
+        Assign a frame with these columns (``thread`` may be missing) to replace it; ``ValueError`` for another frame.
+        """
+        from tltrace_nb.data.notes import frame_of
+
+        return frame_of(self.meta.notes)
+
+    @notes.setter
+    def notes(self, frame: pd.DataFrame) -> None:
+        from tltrace_nb.data.notes import from_frame
+
+        self.meta = replace(self.meta, notes=from_frame(frame))
 
     @cached_property
     def rows(self) -> list[Slice | Instant]:

@@ -22,7 +22,7 @@ from tltrace_nb.data.frames import Frames, TraceLike
 from tltrace_nb.render.merging import Merged, Strip, merge
 from tltrace_nb.render.options import DEFAULTS, Time, View, ViewOptions
 from tltrace_nb.render.text import numbers, word
-from tltrace_nb.render.views import ctas_as_events, idle_sms, lanes_of
+from tltrace_nb.render.views import PARTS, ctas_as_events, idle_sms, lanes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ OTHERS = "; ctas= or limit= shows others"
 
 _MERGED = ["name", "start", "duration", "start_ns", "duration_ns", "payload"]
 """The columns that merging needs."""
-_OF_LANE = ("rank", "cta", "thread", "lane", "group", "role", "name", "sm")
+_OF_LANE = (*PARTS, "cta", "thread", "lane", "group", "role", "name", "sm")
 """The columns that a lane is named by."""
 _IDENTITY = ["cta", "thread", "start"]
 """Columns by which a row is known again."""
@@ -317,9 +317,8 @@ def _rows_of_lane(track: pd.DataFrame, view: View) -> list[int]:
 def _title(lane: Lane, first: Mapping[str, Any], view: View) -> str:
     """The lane's name where it is not that of a track."""
     of_view = {"thread": "", "cta": f"CTA {lane.cta}", "name": clean(str(first["name"]), 40), "sm": f"SM {first['sm']}"}
-    if "rank" not in first:
-        return of_view[view]
-    return f"rank {first['rank']} · {of_view[view] or lane.label}"
+    parts = [f"{column} {first[column]}" for column in PARTS if column in first]
+    return " · ".join([*parts, of_view[view] or lane.label]) if parts else of_view[view]
 
 
 def _arrows(events: pd.DataFrame, flows: pd.DataFrame) -> tuple[pd.DataFrame, int]:

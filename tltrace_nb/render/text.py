@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tltrace_nb.base.numbers import count, duration, moment, payload_text
-from tltrace_nb.base.words import clean
+from tltrace_nb.base.words import clean, in_cells
 from tltrace_nb.data.headline import losses
 from tltrace_nb.data.tracefile import believable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tltrace_nb.data.sites import SiteTable
     from tltrace_nb.data.tracefile import TraceMeta
 
 HOVER_CHARS = 200
@@ -56,6 +57,21 @@ def badge(meta: TraceMeta) -> Badge | None:
 def word(value: object) -> str:
     """A text cell as ``str``, empty where it holds no value."""
     return value if isinstance(value, str) else ""
+
+
+def light_names(trace: object) -> tuple[str, ...]:
+    """The names of a trace, or of several in one, that are moments where ``--on all`` would record durations."""
+    return tuple(dict.fromkeys(name for table in _tables(trace) for name in table.light))
+
+
+def code_of(trace: object) -> dict[str, str]:
+    """What stands on the lines of the kernel of a trace, or of several in one, by source."""
+    return {in_cells(source): text for table in _tables(trace) for source, text in table.code}
+
+
+def _tables(trace: object) -> list[SiteTable]:
+    traces = getattr(trace, "traces", None) or {0: trace}
+    return [each.table for each in traces.values() if hasattr(each, "table")]
 
 
 def numbers(values: Iterable[int]) -> str:

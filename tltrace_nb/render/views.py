@@ -33,13 +33,15 @@ LANES: Mapping[View, tuple[str, ...]] = {
     "sm": ("sm",),
 }
 """The columns that make a lane."""
+PARTS = ("rank", "launch")
+"""Columns that tell of several traces whose a row is."""
 
 NO_PLACE = "view='sm': this trace does not tell on which SM, and when, its CTAs ran; trace.occupancy().notes says why"
 
 
 def lanes_of(events: pd.DataFrame, view: View) -> list[str]:
-    """The columns that make a lane of ``events``; with several ranks, the rank comes first."""
-    return [*(["rank"] if "rank" in events else []), *LANES[view]]
+    """The columns that make a lane of ``events``; with several ranks or launches, these come first."""
+    return [*(column for column in PARTS if column in events), *LANES[view]]
 
 
 def ctas_as_events(trace: TraceData) -> pd.DataFrame:

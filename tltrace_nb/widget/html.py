@@ -8,7 +8,7 @@ security policy in the page forbids it. The page itself is ``page.html`` beside 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -25,7 +25,8 @@ from tltrace_nb.render.lanes import of_events, of_shown_ctas, part, selected
 from tltrace_nb.render.options import DEFAULTS, PAGE_EVENTS, ViewOptions
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.render.text import badge
-from tltrace_nb.widget.wire import encode, unit
+from tltrace_nb.widget.overlays import OVERLAYS
+from tltrace_nb.widget.wire import encode, said_of, unit
 
 if TYPE_CHECKING:
     import os
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
     from tltrace_nb.data.frames import TraceLike
 
+MOST_EXPLAINED = 20_000
+"""Events of a trace up to which a page has its critical path and waits with it."""
 TABLE_ROWS = 200
 """Most names in the table of a page."""
 
@@ -55,13 +58,21 @@ def write_html(
 
     Raises ``ValueError`` as ``figure`` does, and ``OSError`` when the file cannot be written.
     """
-    shown, note = part(selected(trace, options.events, options.ctas), most)
+    text = page_html(trace, selected(trace, options.events, options.ctas), options, most)
+    with writing(path) as file:
+        file.write(text.encode())
+    return Path(path)
+
+
+def page_html(trace: TraceLike, events: pd.DataFrame, options: ViewOptions, most: int | None = PAGE_EVENTS) -> str:
+    """The page of some rows of a trace; arguments as ``write_html``."""
+    shown, note = part(events, most)
     heading = escape(clean(options.title or trace.meta.kernel, 200))
     worn = badge(trace.meta)
     kind = "badge warns" if worn and worn.warns else "badge"
     sign = f' <span class="{kind}" title="{escape(worn.why)}">{escape(worn.text)}</span>' if worn else ""
     facts = page_facts(trace, shown)
-    page = Template(_resource("page.html")).substitute(
+    return Template(_resource("page.html")).substitute(
         title=heading,
         heading=heading + sign,
         note=f'<p class="note">{escape(note)}</p>' if note else "",
@@ -71,15 +82,16 @@ def write_html(
         scripts=_scripts(trace, shown, options),
         warning=WARNING,
     )
-    with writing(path) as file:
-        file.write(page.encode())
-    return Path(path)
 
 
 def _scripts(trace: TraceLike, events: pd.DataFrame, options: ViewOptions) -> str:
     """The events and the timeline that draws them."""
-    wire = encode(of_events(trace, events), title="", names=trace.events["name"].unique())
-    mounted = json.dumps({"height": options.height, "view": {"unit": unit(wire.aligned, events, options.time)}})
+    wire = encode(of_events(trace, events), title="", names=trace.events["name"].unique(), **said_of(trace))
+    overs = {which: make(trace) for which, make in OVERLAYS.items()} if len(trace.events) <= MOST_EXPLAINED else {}
+    remarks = [asdict(note) for note in getattr(trace.meta, "notes", ())]
+    view = {"unit": unit(wire.aligned, events, options.time)}
+    mounted = json.dumps({"height": options.height, "view": view, "overs": overs, "remarks": remarks})
+    mounted = mounted.replace("<", "\\u003c")  # a name may say </script>
     own = Template(_resource("page.js")).substitute(data=wire.script(), options=mounted)
     return f'<script type="module">\n{_resource("static/timeline.js")}\n{own}</script>'
 

@@ -20,6 +20,7 @@ from tvm import tirx
 from tvm.arith import Analyzer
 
 from tltrace_nb.base.errors import PlacementError
+from tltrace_nb.base.words import code_at
 from tltrace_nb.core.compile import device
 from tltrace_nb.core.compile.active_threads import LaunchShape, launches
 from tltrace_nb.core.compile.auto.fallback import with_most_markers
@@ -50,6 +51,7 @@ from tltrace_nb.data.sites import (
     TABLE_ATTRIBUTE,
     TABLE_VERSION,
     Launch,
+    Site,
     SiteTable,
     launch_rows,
     table_rows,
@@ -165,8 +167,16 @@ def _table(
         source_hash=source_hash(strip(func)),
         note="; ".join(filter(None, (note, unknown_blocks(entries), fits.note))),
         reasons=reasons,
+        light=marked.light,
+        code=_code(marked.sites),
         version=1 if fits.ctas is None else TABLE_VERSION,
     )
+
+
+def _code(sites: tuple[Site, ...]) -> tuple[tuple[str, str], ...]:
+    """What stands on the lines of the sites, as far as it is known."""
+    sources = dict.fromkeys(site.source for site in sites)
+    return tuple((source, text) for source in sources if (text := code_at(source)))
 
 
 def source_hash(func: Any) -> str:
