@@ -2139,7 +2139,7 @@ function rowsOf(scene, texts) {
       events.source(i)
     ].map(cell).join(",");
   });
-  const note = positions.length > MOST_ROWS3 ? `the first ${MOST_ROWS3.toLocaleString("en-US")} rows were saved` : "";
+  const note = positions.length > MOST_ROWS3 ? `the first ${number(MOST_ROWS3)} rows were saved` : "";
   return { text: [COLUMNS.join(","), ...lines, ""].join("\n"), note };
 }
 function cell(value) {
