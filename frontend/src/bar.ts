@@ -106,13 +106,26 @@ export class Bar {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, stats, save, help);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, save, help);
+    const panels = h("span", { class: "tlt-group", role: "group", "aria-label": "Under the lanes" }, lines, stats);
     const worn = badge
       ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
       : null;
     const there = <T>(elements: readonly (T | null)[]) => elements.filter((each) => each !== null);
     const over = to.overs.length ? this.over : null;
-    this.spare = there([device, counted, over, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    this.spare = there([
+      device,
+      panels,
+      over,
+      counted,
+      arrows,
+      this.colors,
+      drags,
+      unit,
+      this.hidden,
+      this.found,
+      whole,
+    ]);
     this.items = there([
       header.title ? title : null,
       worn,
@@ -127,6 +140,7 @@ export class Bar {
       over,
       unit,
       drags,
+      panels,
       whole,
     ]);
     this.more.setAttribute("aria-expanded", "false");

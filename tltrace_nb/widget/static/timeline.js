@@ -1802,11 +1802,24 @@ var Bar = class {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, stats, save2, help2);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, save2, help2);
+    const panels = h("span", { class: "tlt-group", role: "group", "aria-label": "Under the lanes" }, lines, stats);
     const worn = badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null;
     const there = (elements) => elements.filter((each) => each !== null);
     const over = to.overs.length ? this.over : null;
-    this.spare = there([device, counted, over, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    this.spare = there([
+      device,
+      panels,
+      over,
+      counted,
+      arrows,
+      this.colors,
+      drags,
+      unit,
+      this.hidden,
+      this.found,
+      whole
+    ]);
     this.items = there([
       header.title ? title : null,
       worn,
@@ -1821,6 +1834,7 @@ var Bar = class {
       over,
       unit,
       drags,
+      panels,
       whole
     ]);
     this.more.setAttribute("aria-expanded", "false");
