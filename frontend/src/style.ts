@@ -91,6 +91,7 @@ export const STYLE = `
 .tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
 .tlt-line-time { position: relative; min-width: 130px; }
 .tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
+.tlt-change { font-weight: 600; color: var(--tlt-accent); white-space: nowrap; }
 .tlt-present { zoom: 1.5; }
 .tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
 .tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
