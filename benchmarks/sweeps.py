@@ -30,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ FLUSHES = 4
 PLAIN = {"tl.disable_warp_specialized": True}
 """The pass configuration of a kernel that TileLang does not specialise."""
 ALIKE = 0.1
-"""Sweeps whose values on the card differ by less have no order."""
+"""Values that differ by less have no order: a sweep of such values on the card is not judged, and settings are tied."""
 
 
 @dataclass(frozen=True)
@@ -399,9 +400,24 @@ def simulated(point: Point, gpu: str) -> dict[str, Any]:
     return {**found, "us": found["span_ns"] / 1e3}
 
 
+def ranks(times: Sequence[float]) -> list[float]:
+    """Ranks, equal for those that are tied with the least of their like."""
+    order = sorted(range(len(times)), key=times.__getitem__)
+    found = [0.0] * len(times)
+    while order:
+        tied = [i for i in order if times[i] <= (1 + ALIKE) * times[order[0]]]
+        for i in tied:
+            found[i] = len(times) - len(order) + (len(tied) + 1) / 2
+        order = order[len(tied) :]
+    return found
+
+
 @dataclass(frozen=True)
 class Compared:
-    """One sweep on both: µs of the card, less those of an empty kernel, and of the model, setting by setting."""
+    """One sweep on both, setting by setting: cycles of its range where it has one, else µs.
+
+    The card's are less those of an empty kernel.
+    """
 
     sweep: Sweep
     rows: tuple[tuple[str, float, float], ...]
@@ -414,17 +430,19 @@ class Compared:
 
     @property
     def spearman(self) -> float:
-        """The rank correlation of both."""
-        import pandas
-
-        card, model = (pandas.Series(times) for times in list(zip(*self.rows, strict=True))[1:])
-        return float(card.corr(model, method="spearman"))
+        """The rank correlation of both; 0 where all are tied on the model."""
+        card, model = (ranks(times) for times in list(zip(*self.rows, strict=True))[1:])
+        try:
+            return statistics.correlation(card, model)
+        except statistics.StatisticsError:
+            return 0.0
 
     @property
     def best_found(self) -> bool:
         """Whether the card's best setting is among the model's best two."""
         best = min(self.rows, key=lambda row: row[1])
-        return best in sorted(self.rows, key=lambda row: row[2])[:2]
+        second = sorted(model for _, _, model in self.rows)[1]
+        return best[2] <= (1 + ALIKE) * second
 
 
 def compare(file: Path, gpu: str, only: list[str]) -> None:
@@ -439,14 +457,19 @@ def compare(file: Path, gpu: str, only: list[str]) -> None:
             point = Point(sweep, setting)
             entry = recorded["points"].get(point.key, {"error": "not recorded"})
             if "error" not in entry:
-                rows.append((setting, entry["warm"] - recorded["empty"]["warm"], simulated(point, gpu)["us"]))
+                both = entry, simulated(point, gpu)
+                if name := next(iter(entry.get("ranges", {})), ""):
+                    card, model = (each["ranges"][name] for each in both)
+                else:
+                    card, model = entry["warm"] - recorded["empty"]["warm"], both[1]["us"]
+                rows.append((setting, card, model))
         if len(rows) > 1:
             found.append(Compared(sweep, tuple(rows)))
             print(line(found[-1]), flush=True)
     for title, held in (("fitted", False), ("held back", True)):
         of = [each for each in found if each.sweep.held_back == held]
         told = [each for each in of if not each.alike]
-        errors = [abs(model / card - 1) for each in of for _, card, model in each.rows]
+        errors = [abs(model / card - 1) for each in of for _, card, model in each.rows] or [0.0]
         right = sum(each.spearman >= 0.9 for each in told)
         best = sum(each.best_found for each in told)
         print(
@@ -458,7 +481,7 @@ def compare(file: Path, gpu: str, only: list[str]) -> None:
 
 def line(each: Compared) -> str:
     """One sweep as a row of a table."""
-    values = ", ".join(f"{setting}: {card:.1f} → {model:.1f}" for setting, card, model in each.rows)
+    values = ", ".join(f"{setting}: {card:,.4g} → {model:,.4g}" for setting, card, model in each.rows)
     told = "alike" if each.alike else f"{each.spearman:.2f}"
     held = "held back" if each.sweep.held_back else "fitted"
     return f"| {each.sweep.name} | {held} | {told} | {'yes' if each.best_found else 'no'} | {values} |"

@@ -226,9 +226,10 @@ def test_no_boundary_of_ours_reads_a_block_index_that_the_kernel_redefines(name:
 @pytest.mark.parametrize("name", ["rasterised_gemm", "two_dimensional_grid", "dynamic_gemm", "add", "split_k"])
 def test_the_cta_is_counted_with_no_more_terms_than_the_grid_has_axes(name: str) -> None:
     """What it costs: no special register is read for an axis of one block."""
-    source = builds.traced(BY_NAME[name], "sm_80").cuda.replace(device.HELPER, "")
+    lowered = builds.prepared(BY_NAME[name], "sm_80")
+    source = builds.generated(lowered, BY_NAME[name], "sm_80").cuda.replace(device.HELPER, "")
     enter = next(line for line in source.split("\n") if "__tlt_enter(" in line)
-    (grid,) = builds.prepared(BY_NAME[name], "sm_80").grids
+    (grid,) = lowered.grids
     axes = {axis for axis, extent in zip("xyz", grid, strict=True) if str(extent) != "1"}
     assert {axis for axis in "xyz" if f"__tlt_block_{axis}()" in enter} == axes
 

@@ -377,7 +377,7 @@ def _by_line(
                 yield f"thread {who.thread}: the begins and ends of {name!r} (line {line}) do not alternate"
                 continue
             want: Counter[_Pair] = Counter()
-            reduces = name.startswith("reduce")
+            reduces = "reduce " in name  # or what waits before one
             nodes = [node for node in at_line.get(line, []) if isinstance(node, Sum) == reduces]
             if (
                 reduces and not nodes

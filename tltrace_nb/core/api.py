@@ -452,17 +452,19 @@ class TraceSwitch:
         auto: Auto = None,
         step_limit: int | None = None,
         uninitialised: str = "note",
+        every_cta: bool = False,
     ) -> Any:
         """Run a kernel on the virtual GPU: its outputs; the trace is in ``last``.
 
         ``kernel``: a PrimFunc, marked or bare, or what a ``@trace.jit`` builder made. ``inputs``: torch tensors of the
         CPU or NumPy arrays. ``out_idx``: parameters to allocate and return, by default the trailing ones not passed.
         ``gpu``: a model's name or a ``base.gpus.Gpu``. ``functional=False`` computes only what control flow and
-        payloads depend on. ``auto``: mark what the author has not, see ``auto``; ``None`` follows the switch.
-        ``step_limit``: turns of ``while`` loops that a thread may take. ``uninitialised``: what reading memory is that
-        nobody has written: a "note" where nothing depends on it, else an error; or always "error" or "zero". A long
-        run shows its progress and may be interrupted; whatever goes wrong while it runs, what was recorded until then
-        is in ``last``. Errors as ``core.runtime.virtual.simulate``.
+        payloads depend on; of a large grid whose CTAs do the same a sample runs then, which the others repeat, as the
+        trace's ``meta.note`` says, unless ``every_cta``. ``auto``: mark what the author has not, see ``auto``; ``None``
+        follows the switch. ``step_limit``: turns of ``while`` loops that a thread may take. ``uninitialised``: what
+        reading memory is that nobody has written: a "note" where nothing depends on it, else an error; or always
+        "error" or "zero". A long run shows its progress and may be interrupted; whatever goes wrong while it runs, what
+        was recorded until then is in ``last``. Errors as ``core.runtime.virtual.simulate``.
 
         >>> c = trace.simulate(matmul, a, b, gpu="classroom")
         """
@@ -479,7 +481,9 @@ class TraceSwitch:
                 TypeError,
             )
         options = self.options.with_auto(auto)
-        virtual = compile_virtual(func, gpu, options, functional=functional, uninitialised=uninitialised)
+        virtual = compile_virtual(
+            func, gpu, options, functional=functional, uninitialised=uninitialised, every_cta=every_cta
+        )
         limit = STEP_LIMIT if step_limit is None else step_limit
         with progress_bar(virtual.name) as progress:
             return virtual.run(inputs, out_idx, started=self.captured, progress=progress, step_limit=limit)[0]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,8 @@ from tltrace_nb.base.gpus import Gpu
 from tltrace_nb.simulator import tiles
 from tltrace_nb.simulator.barriers import Gathering
 from tltrace_nb.simulator.costing import Cost, Pricing
-from tltrace_nb.simulator.costs import Unit, Work, device_bytes_per_cycle, latency
+from tltrace_nb.simulator.costs import Unit, Work, latency
+from tltrace_nb.simulator.device_memory import DeviceMemory
 from tltrace_nb.simulator.errors import DeadlockError
 from tltrace_nb.simulator.program import Program
 from tltrace_nb.simulator.recording import Recorder
@@ -43,7 +45,11 @@ _ISSUE_CYCLES = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What one launch runs on. ``views`` makes a CTA's buffers; ``places`` is how many CTAs an SM holds."""
+    """What one launch runs on. ``make_cta`` makes a CTA with its buffers; ``places`` is how many an SM holds.
+
+    ``footprint``: bytes of the tensors that it touches. ``numbers``: the CTAs that run, ``None`` for all; ``done`` is
+    called with each as it ends, and with the time.
+    """
 
     name: str
     program: Program
@@ -52,25 +58,37 @@ class Launch:
     places: int
     scalars: tuple[Any, ...]
     make_cta: Callable[[Engine, int], Cta]
+    footprint: int = 0
+    numbers: Sequence[int] | None = None
+    done: Callable[[Cta, float], None] | None = None
 
 
 class Engine:
     """Runs launches one after the other; ``now`` goes on from one to the next, ``flop`` sums what all did.
 
-    ``printed`` has the lines of T.print.
+    ``printed`` has the lines of T.print. ``stands_for``: on how many SMs of a larger GPU the same goes on as on one of
+    these.
     """
 
-    def __init__(self, gpu: Gpu, recorder: Recorder, progress: Progress | None = None, step_limit: int = STEP_LIMIT):
+    def __init__(
+        self,
+        gpu: Gpu,
+        recorder: Recorder,
+        progress: Progress | None = None,
+        step_limit: int = STEP_LIMIT,
+        stands_for: float = 1.0,
+    ):
         self.gpu = gpu
-        self._progress = progress
+        self.progress = progress
+        self._memory = DeviceMemory(gpu, stands_for)
+        self._dispatched = 0.0
         self.recorder = recorder
         self.pricing = Pricing(gpu)
         self.step_limit = step_limit
         self.now = gpu.launch_latency_ns * gpu.clock_ghz
         self.sms = [Sm(i) for i in range(gpu.sms)]
-        self._rate = device_bytes_per_cycle(gpu)
-        self._device_free = 0.0
         self.flop = 0.0
+        self.events = 0
         self.printed: list[str] = []
         self._events: list[tuple[float, int, Any, Any]] = []
         self._order = itertools.count()
@@ -90,20 +108,22 @@ class Engine:
     def run(self, launch: Launch) -> None:
         """Run a launch to its end. Raises ``SimulationError``; the recorder has what was recorded until then."""
         self._launch = launch
-        total = int(np.prod(launch.grid))
-        self._todo: Iterator[int] = iter(range(total))
+        numbers = range(math.prod(launch.grid)) if launch.numbers is None else launch.numbers
+        total = len(numbers)
+        self._todo: Iterator[int] = iter(numbers)
         self._total, self._done = total, 0
         self._at_grid = total * len(launch.program.thread_groups)
         start = self.now
+        self._memory.launch(launch.footprint, total / math.prod(launch.grid))
         for i in range(min(total, launch.places * len(self.sms))):
-            self._dispatch(self.sms[i % len(self.sms)], start + i * self.gpu.dispatch_cycles)
+            self._dispatch(self.sms[i % len(self.sms)], start)
         events = self._events
         try:
             with np.errstate(all="ignore"), tiles.one_thread():
                 while events:
                     self.now, turn, target, argument = heapq.heappop(events)
-                    if not turn % _TURNS_PER_TICK and self._progress is not None:
-                        self._progress(self._done, total)
+                    if not turn % _TURNS_PER_TICK and self.progress is not None:
+                        self.progress(self._done, total)
                     if type(target) is ThreadGroup:
                         if argument is None:
                             self._resume(target)
@@ -120,6 +140,7 @@ class Engine:
             report = deadlock(launch.program, launch.name, self.now - start, self._waiting, self._live, self._gathered)
             raise DeadlockError(report)
         self.now += self.gpu.launch_latency_ns * self.gpu.clock_ghz
+        self.events = next(self._order)
 
     def at(self, time: float, thread_group: ThreadGroup, call: Callable[..., None], *args: Any) -> None:
         """Have a function called with a time, when it comes, on behalf of a thread group at its line of now."""
@@ -138,8 +159,9 @@ class Engine:
         if number is None:
             return
         sm.resident += 1
+        time = self._dispatched = max(time, self._dispatched + self.gpu.dispatch_cycles)
         cta = self._launch.make_cta(self, number)
-        cta.sm = sm
+        cta.sm, cta.start = sm, time
         for thread_group in cta.thread_groups:
             thread_group.clock_offset = 1 + CLOCK_STEP_OF_SM * sm.number
             thread_group.t = time + self.gpu.cta_launch_cycles
@@ -177,7 +199,10 @@ class Engine:
     def _serve(self, thread_group: ThreadGroup, request: Any) -> None:
         t = thread_group.t
         if type(request) is Cost:
-            self._wake(thread_group, self._use(thread_group.cta.sm, t, request))
+            end = self._use(thread_group.cta, t, request)
+            if request.drain:
+                thread_group.stored = end + request.drain
+            self._wake(thread_group, end)
             return
         match request:
             case Wait():
@@ -189,19 +214,19 @@ class Engine:
             case Until():
                 self._wake(thread_group, max(t, request.time))
             case CopyAsync():
-                end = self._use(thread_group.cta.sm, t, request.cost)
+                end = self._use(thread_group.cta, t, request.cost)
                 thread_group.copying(end)
                 if request.args is not None:
                     self.at(end, thread_group, _move, request.args)
                 self._wake(thread_group, _issued(t, end, request.cost))
             case Load():
-                end = self._use(thread_group.cta.sm, t, request.cost)
+                end = self._use(thread_group.cta, t, request.cost)
                 thread_group.cta.loads[request.number] = end
                 self._wake(thread_group, _issued(t, end, request.cost))
             case CopyTma():
                 self._tma(thread_group, request)
             case Multiply():
-                thread_group.products_begun.add(self._use(thread_group.cta.sm, t, request.cost))
+                thread_group.products_begun.add(self._use(thread_group.cta, t, request.cost))
                 self._wake(thread_group, t + _ISSUE_CYCLES)
             case Meet():
                 place = self._gathered[thread_group.cta, request.place]
@@ -213,17 +238,16 @@ class Engine:
             case _:
                 raise AssertionError(f"a thread group asked for {request!r}")
 
-    def _use(self, sm: Sm, t: float, cost: Cost) -> float:
-        end = t
-        self.flop += cost.flop
-        free = sm.free
+    def _use(self, cta: Cta, t: float, cost: Cost) -> float:
+        end = t + cost.least
+        cta.flop += cost.flop
+        free = cta.sm.free
         for unit, busy in cost.parts:
             done = max(t, free[unit]) + busy
             free[unit] = done
             end = max(end, done)
         if cost.bytes:
-            self._device_free = max(t, self._device_free) + cost.bytes / self._rate
-            end = max(end, self._device_free)
+            end = max(end, self._memory.serve(t, cost.bytes, cost.fetched))
         return end + cost.latency
 
     def _tma(self, thread_group: ThreadGroup, request: CopyTma) -> None:
@@ -232,7 +256,7 @@ class Engine:
         issued = t + self.gpu.tma_issue_cycles
         if thread_group.last_issue != t:
             issued += self.gpu.latencies.tma_issue
-        end = self._use(thread_group.cta.sm, issued, request.cost)
+        end = self._use(thread_group.cta, issued, request.cost)
         self.at(end, thread_group, _arrived, request)
         thread_group.last_issue = issued
         self._wake(thread_group, issued)
@@ -302,8 +326,11 @@ class Engine:
             cta.thread_groups.clear()  # they refer to it: without a circle its memory is free at once
             cta.sm.resident -= 1
             self._done += 1
-            if self._progress is not None:
-                self._progress(self._done, self._total)
+            self.flop += cta.flop
+            if self._launch.done is not None:
+                self._launch.done(cta, max(self.now, thread_group.t))
+            if self.progress is not None:
+                self.progress(self._done, self._total)
             self._dispatch(cta.sm, max(self.now, thread_group.t))
 
 

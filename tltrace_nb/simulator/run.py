@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -27,8 +28,9 @@ from tltrace_nb.core.compile.lowering import Lowering, prepare
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.data.left_out import slots_rows
-from tltrace_nb.data.sites import TABLE_ATTRIBUTE
-from tltrace_nb.simulator.binding import bind
+from tltrace_nb.data.sites import TABLE_ATTRIBUTE, rows_at
+from tltrace_nb.simulator.binding import Bound, bind
+from tltrace_nb.simulator.classes import classes
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError, UnwrittenError, unsupported
 from tltrace_nb.simulator.footprint import footprint, shared_buffers
@@ -40,8 +42,11 @@ from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.refusals import undecided, undecided_outside
 from tltrace_nb.simulator.registers import written_out
+from tltrace_nb.simulator.repeating import repeated
+from tltrace_nb.simulator.sampling import LEAST_WAVES
 from tltrace_nb.simulator.source_lines import lines
 from tltrace_nb.simulator.storage import Layout, number
+from tltrace_nb.simulator.thread_groups import accesses
 from tltrace_nb.simulator.unwritten import KINDS, Before, Watch, settle, stored
 from tltrace_nb.simulator.vectors import by_element
 
@@ -80,6 +85,7 @@ class SimulatedKernel:
     functional: bool
     uninitialised: str
     guarded: bool
+    every_cta: bool
 
     @property
     def name(self) -> str:
@@ -131,8 +137,15 @@ class SimulatedKernel:
                     self.name, program, arrays, bound.written, scalars, grid, notes, tracked, self.guarded, watch
                 )
                 places = self._places(program, scalars)
-                launch = Launch(self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta)
-                engine.run(launch)
+                touched = sum(arrays[data].nbytes for data in {*accesses(program.shape.body)} if data in arrays)
+                launch = Launch(
+                    self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta, touched
+                )
+                said = self._repeated(engine, launch, i, bound, slots, rows_at(table, tuple(grids[:i])))
+                if said is None:
+                    engine.run(launch)
+                else:
+                    simulated.note = "; ".join(filter(None, (simulated.note, said)))
 
         passed = [a for data, a in arrays.items() if data in self._stored and data in given - set(bound.written)]
         made = [slots, *bound.written.values(), *(a for d, a in arrays.items() if d in bound.written or d not in given)]
@@ -174,6 +187,22 @@ class SimulatedKernel:
         """The data of the buffers that the kernel may write."""
         return frozenset(data for shape in self.shapes for data in stored(shape.body))
 
+    def _repeated(
+        self, engine: Engine, launch: Launch, number: int, bound: Bound, slots: Any, first_row: int
+    ) -> str | None:
+        """Run a launch by a sample of its CTAs, and say so; ``None`` where all of them are to run."""
+        total = math.prod(launch.grid)
+        if self.functional or self.every_cta or total <= LEAST_WAVES * launch.places * self.gpu.sms:
+            return None
+        found = classes(self.shapes[number], launch.grid, bound.scalars, bound.arrays)
+        if found is None:
+            return None
+        chosen = self.lowering.table.ctas
+        rows = np.full(total, -1)
+        ids = np.arange(total) if chosen is None else chosen.of_launch(number, launch.grid).ids()
+        rows[ids] = first_row + np.arange(len(ids))
+        return repeated(engine, launch, found, rows, slots, self.lowering.table.tag)
+
     def _workspace(self, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
         """Make the arrays of global buffers that the kernel allocates for itself, the same in all its launches."""
         for program in self.programs:
@@ -202,6 +231,7 @@ Kernel = TypeVar("Kernel", bound=SimulatedKernel)
     options=optional(a(TraceOptions, "TraceOptions")),
     functional=flag,
     uninitialised=one_of(KINDS),
+    every_cta=flag,
     pass_configs=optional(mapping),
 )
 def compile_for(
@@ -212,11 +242,13 @@ def compile_for(
     *,
     functional: bool = True,
     uninitialised: str = "note",
+    every_cta: bool = False,
     pass_configs: dict[str, Any] | None = None,
 ) -> Kernel:
     """Schedule a PrimFunc for a virtual GPU, place its markers, and compile it into a ``kind`` of kernel.
 
-    ``functional=False`` computes only what control flow, addresses or payloads depend on, and prints nothing.
+    ``functional=False`` computes only what control flow, addresses or payloads depend on, and prints nothing; of a
+    large grid whose CTAs do the same a sample runs, unless ``every_cta``, and the others repeat it.
     ``uninitialised``: what reading shared memory or a fragment is that nobody has written: an "error"; a "note" where
     no output, branch or address depends on it, else an error; or a "zero". Of an output that was allocated it is an
     error.
@@ -260,7 +292,7 @@ def compile_for(
     )
     guarded = not bool((pass_configs or {}).get(_UNGUARDED, False))
     asked = uninitialised if functional else "zero"
-    return kind(lowering, ready, model, options, shapes, programs, notes, functional, asked, guarded)
+    return kind(lowering, ready, model, options, shapes, programs, notes, functional, asked, guarded, every_cta)
 
 
 def _refuse_undecided(ready: Any, lowering: Lowering) -> None:

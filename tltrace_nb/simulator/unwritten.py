@@ -39,7 +39,7 @@ def stored(body: Stmt) -> set[Any]:
             name = str(getattr(node.op, "name", ""))
             if name in ("tl.access_ptr", "tirx.address_of") or (name == REGION and int(node.args[1]) & WRITTEN):
                 found.add(node.args[0].buffer.data)
-            elif name == "tirx.tvm_access_ptr":
+            elif name == "tirx.tvm_access_ptr" and int(node.args[4]) & WRITTEN:
                 found.add(node.args[1])
 
     post_order_visit(body, visit)

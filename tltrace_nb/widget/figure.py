@@ -141,7 +141,7 @@ def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any
         is_bar = (mine["kind"] == "range") & (mine["width"] > 0)
         parts = []
         if is_bar.any():
-            bars = _bars(rows_of(mine[is_bar]), colors[name], "<br>" if row_px >= _TWO_LINES_PX else " · ")
+            bars = _ranges(rows_of(mine[is_bar]), colors[name], "<br>" if row_px >= _TWO_LINES_PX else " · ")
             parts.append(_shaded(bars, mine[is_bar]) if "shade" in mine else bars)
         if not is_bar.all():
             parts.append(_marks(rows_of(mine[~is_bar]), colors[name], px, row_px))
@@ -164,6 +164,21 @@ def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any
 def _strip(plan: Layout, number: int, strip: Strip, color: str) -> dict[str, Any]:
     """The merged bars of one strip; ``customdata`` holds the events and the cycles of each."""
     rows = [row for row in rows_of(plan.merged.bars) if row["strip"] == number]
+    texts = [f"× {row['count']:,}" for row in rows]
+    hovers = ["<br>".join(map(markup, merged_lines(row, strip, plan.unit))) for row in rows]
+    bars = _bars(rows, color, texts, hovers, {"shape": ".", "fgcolor": border(color), "size": 6})
+    return bars | {"customdata": [[row["count"], row["total"]] for row in rows]}
+
+
+def _ranges(rows: list[dict[str, Any]], color: str, separator: str) -> dict[str, Any]:
+    """The bars of ranges that are drawn one by one; those that never ended are hatched."""
+    hatched = {"shape": ["/" if row["truncated"] else "" for row in rows], "fgcolor": border(color), "size": 7}
+    return _bars(rows, color, [_label(row, separator) for row in rows], [_hover(row) for row in rows], hatched)
+
+
+def _bars(
+    rows: list[dict[str, Any]], color: str, texts: list[str], hovers: list[str], pattern: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
@@ -171,48 +186,15 @@ def _strip(plan: Layout, number: int, strip: Strip, color: str) -> dict[str, Any
         "x": [row["width"] for row in rows],
         "y": [row["y"] for row in rows],
         "width": _BAR,
-        "text": [f"× {row['count']:,}" for row in rows],
+        "text": texts,
         "textposition": "inside",
         "insidetextanchor": "middle",
         "constraintext": "inside",
         "textangle": 0,
         "insidetextfont": {"color": ink(color), "size": 12},
-        "hovertext": ["<br>".join(map(markup, merged_lines(row, strip, plan.unit))) for row in rows],
+        "hovertext": hovers,
         "hoverinfo": "text",
-        "customdata": [[row["count"], row["total"]] for row in rows],
-        "marker": {
-            "color": color,
-            "line": {"color": border(color), "width": 0.7},
-            "pattern": {"shape": ".", "fgcolor": border(color), "size": 6},
-        },
-    }
-
-
-def _bars(rows: list[dict[str, Any]], color: str, separator: str) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "base": [row["x"] for row in rows],
-        "x": [row["width"] for row in rows],
-        "y": [row["y"] for row in rows],
-        "width": _BAR,
-        "text": [_label(row, separator) for row in rows],
-        "textposition": "inside",
-        "insidetextanchor": "middle",
-        "constraintext": "inside",
-        "textangle": 0,
-        "insidetextfont": {"color": ink(color), "size": 12},
-        "hovertext": [_hover(row) for row in rows],
-        "hoverinfo": "text",
-        "marker": {
-            "color": color,
-            "line": {"color": border(color), "width": 0.7},
-            "pattern": {
-                "shape": ["/" if row["truncated"] else "" for row in rows],
-                "fgcolor": border(color),
-                "size": 7,
-            },
-        },
+        "marker": {"color": color, "line": {"color": border(color), "width": 0.7}, "pattern": pattern},
     }
 
 

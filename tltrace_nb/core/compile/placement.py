@@ -252,10 +252,16 @@ class _Placer:
 
 
 def _put_in_order(edges: list[_Edges]) -> None:
-    """Move records behind an operator that follow one in front of the next over what the scheduler put between them."""
+    """Move records behind an operator that follow one in front of the next over what the scheduler put between them.
+
+    What is in front of the next is not so where a range goes on that the scheduler has torn apart.
+    """
+    begun: set[int] = set()
     marked = [edge for edge in edges if edge.front or edge.back]
     for edge, following in itertools.pairwise(marked):
-        late = [record for record in edge.back if any(other.precedes(record) for other in following.front)]
+        begun |= {record.site for record in edge.front}
+        new = [record for record in following.front if record.site not in begun]
+        late = [record for record in edge.back if any(other.precedes(record) for other in new)]
         following.front += late
         edge.back[:] = [record for record in edge.back if record not in late]
 

@@ -76,7 +76,8 @@ def compile_virtual(
 ) -> VirtualKernel:
     """Schedule a PrimFunc for a virtual GPU, place its markers, and compile it for :meth:`VirtualKernel.run`.
 
-    ``how``: ``functional``, ``uninitialised`` and ``pass_configs``, as ``simulator.run.compile_for``, errors included.
+    ``how``: ``functional``, ``uninitialised``, ``every_cta`` and ``pass_configs``, as ``simulator.run.compile_for``,
+    errors included.
     """
     return compile_for(VirtualKernel, func, gpu, options, **how)
 
@@ -91,17 +92,24 @@ def simulate(
     options: TraceOptions | None = None,
     functional: bool = True,
     uninitialised: str = "note",
+    every_cta: bool = False,
     pass_configs: dict[str, Any] | None = None,
 ) -> tuple[Any, Trace]:
     """Run a PrimFunc on a virtual GPU: its outputs (one tensor, a tuple of several, or ``None``) and its trace.
 
     ``inputs`` are torch tensors of the CPU or NumPy arrays; they are changed where the kernel writes to them. What
-    ``out_idx`` names is allocated, zeroed, by default the trailing parameters that were not passed. ``functional`` and
-    ``uninitialised`` as ``simulator.run.compile_for``.
+    ``out_idx`` names is allocated, zeroed, by default the trailing parameters that were not passed. ``functional``,
+    ``uninitialised`` and ``every_cta`` as ``simulator.run.compile_for``.
 
     >>> c, trace = simulate(matmul, [a, b], gpu="classroom")
     """
     kernel = compile_virtual(
-        func, gpu, options, functional=functional, uninitialised=uninitialised, pass_configs=pass_configs
+        func,
+        gpu,
+        options,
+        functional=functional,
+        uninitialised=uninitialised,
+        every_cta=every_cta,
+        pass_configs=pass_configs,
     )
     return kernel.run(inputs, out_idx)
