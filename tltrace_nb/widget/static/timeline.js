@@ -2790,7 +2790,7 @@ var Launches = class {
       const [{ kernel, of }] = members;
       const times = of > 1 ? h("span", { class: "tlt-count" }, `× ${number(of)}`) : "";
       const chips = members.map((facts) => this.chip(facts, of > 1, signal));
-      this.root.append(h("span", { class: "tlt-group" }, h("bdi", {}, clean(kernel, 40)), times, ...chips));
+      this.root.append(h("span", {}, h("bdi", {}, clean(kernel, 40)), times, ...chips));
     }
     this.root.hidden = launches.length < 2;
     this.show();
@@ -4616,9 +4616,8 @@ var STYLE = `
 .tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
 .tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
 .tlt-launches { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 0 8px 6px; max-height: 92px; overflow-y: auto; }
+.tlt-launches > span { display: inline-flex; align-items: center; gap: 5px; min-width: 0; }
 .tlt-launches bdi { font-weight: 600; }
-.tlt-launches button { margin-left: 5px; }
-.tlt-launches .tlt-count { margin-left: 4px; }
 .tlt-legend button { display: inline-flex; align-items: center; gap: 5px; border-color: transparent; max-width: 22em;
   height: 21px; padding: 0 6px; }
 .tlt-legend button > bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
