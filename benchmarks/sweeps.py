@@ -47,9 +47,7 @@ FLUSHES = 4
 PLAIN = {"tl.disable_warp_specialized": True}
 """The pass configuration of a kernel that TileLang does not specialise."""
 ALIKE = 0.1
-"""Sweeps whose values on the card differ by less have no order."""
-TIED = 0.05
-"""Settings whose values differ by less are tied, on the card and on the model."""
+"""Values that differ by less have no order: a sweep of such values on the card is not judged, and settings are tied."""
 
 
 @dataclass(frozen=True)
@@ -406,7 +404,7 @@ def ranks(times: Sequence[float]) -> list[float]:
     order = sorted(range(len(times)), key=times.__getitem__)
     found = [0.0] * len(times)
     while order:
-        tied = [i for i in order if times[i] <= (1 + TIED) * times[order[0]]]
+        tied = [i for i in order if times[i] <= (1 + ALIKE) * times[order[0]]]
         for i in tied:
             found[i] = len(times) - len(order) + (len(tied) + 1) / 2
         order = order[len(tied) :]
@@ -443,7 +441,7 @@ class Compared:
         """Whether the card's best setting is among the model's best two."""
         best = min(self.rows, key=lambda row: row[1])
         second = sorted(model for _, _, model in self.rows)[1]
-        return best[2] <= (1 + TIED) * second
+        return best[2] <= (1 + ALIKE) * second
 
 
 def compare(file: Path, gpu: str, only: list[str]) -> None:

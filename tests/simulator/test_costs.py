@@ -10,6 +10,7 @@ from tltrace_nb import load
 from tltrace_nb.base.gpus import preset
 from tltrace_nb.simulator.costs import (
     DIVISION_OPERATIONS,
+    DRAM_EFFICIENCY,
     Unit,
     Work,
     cycles,
@@ -221,4 +222,4 @@ def test_a_mma_is_waited_for_where_there_is_no_wgmma():
 
 
 def test_all_sms_share_the_memory():
-    assert device_bytes_per_cycle(H200) * H200.clock_ghz == pytest.approx(4800)
+    assert device_bytes_per_cycle(H200) * H200.clock_ghz == pytest.approx(DRAM_EFFICIENCY * 4800)

@@ -21,7 +21,8 @@ from tltrace_nb.base.gpus import Gpu
 from tltrace_nb.simulator import tiles
 from tltrace_nb.simulator.barriers import Gathering
 from tltrace_nb.simulator.costing import Cost, Pricing
-from tltrace_nb.simulator.costs import Unit, Work, device_bytes_per_cycle, latency
+from tltrace_nb.simulator.costs import Unit, Work, latency
+from tltrace_nb.simulator.device_memory import DeviceMemory
 from tltrace_nb.simulator.errors import DeadlockError
 from tltrace_nb.simulator.program import Program
 from tltrace_nb.simulator.recording import Recorder
@@ -46,7 +47,8 @@ _ISSUE_CYCLES = 8.0
 class Launch:
     """What one launch runs on. ``make_cta`` makes a CTA with its buffers; ``places`` is how many an SM holds.
 
-    ``numbers``: the CTAs that run, ``None`` for all; ``done`` is called with each as it ends, and with the time.
+    ``footprint``: bytes of the tensors that it touches. ``numbers``: the CTAs that run, ``None`` for all; ``done`` is
+    called with each as it ends, and with the time.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Launch:
     places: int
     scalars: tuple[Any, ...]
     make_cta: Callable[[Engine, int], Cta]
+    footprint: int = 0
     numbers: Sequence[int] | None = None
     done: Callable[[Cta, float], None] | None = None
 
@@ -64,7 +67,7 @@ class Engine:
     """Runs launches one after the other; ``now`` goes on from one to the next, ``flop`` sums what all did.
 
     ``printed`` has the lines of T.print. ``stands_for``: on how many SMs of a larger GPU the same goes on as on one of
-    these; of as many requests to the device's memory, which come one after the other, this one is in the middle.
+    these.
     """
 
     def __init__(
@@ -77,14 +80,13 @@ class Engine:
     ):
         self.gpu = gpu
         self.progress = progress
-        self._behind = (1 - 1 / stands_for) / 2
+        self._memory = DeviceMemory(gpu, stands_for)
+        self._dispatched = 0.0
         self.recorder = recorder
         self.pricing = Pricing(gpu)
         self.step_limit = step_limit
         self.now = gpu.launch_latency_ns * gpu.clock_ghz
         self.sms = [Sm(i) for i in range(gpu.sms)]
-        self._rate = device_bytes_per_cycle(gpu)
-        self._device_free = 0.0
         self.flop = 0.0
         self.events = 0
         self.printed: list[str] = []
@@ -112,8 +114,9 @@ class Engine:
         self._total, self._done = total, 0
         self._at_grid = total * len(launch.program.thread_groups)
         start = self.now
+        self._memory.launch(launch.footprint, total / math.prod(launch.grid))
         for i in range(min(total, launch.places * len(self.sms))):
-            self._dispatch(self.sms[i % len(self.sms)], start + i * self.gpu.dispatch_cycles)
+            self._dispatch(self.sms[i % len(self.sms)], start)
         events = self._events
         try:
             with np.errstate(all="ignore"), tiles.one_thread():
@@ -156,6 +159,7 @@ class Engine:
         if number is None:
             return
         sm.resident += 1
+        time = self._dispatched = max(time, self._dispatched + self.gpu.dispatch_cycles)
         cta = self._launch.make_cta(self, number)
         cta.sm, cta.start = sm, time
         for thread_group in cta.thread_groups:
@@ -195,7 +199,10 @@ class Engine:
     def _serve(self, thread_group: ThreadGroup, request: Any) -> None:
         t = thread_group.t
         if type(request) is Cost:
-            self._wake(thread_group, self._use(thread_group.cta, t, request))
+            end = self._use(thread_group.cta, t, request)
+            if request.drain:
+                thread_group.stored = end + request.drain
+            self._wake(thread_group, end)
             return
         match request:
             case Wait():
@@ -232,7 +239,7 @@ class Engine:
                 raise AssertionError(f"a thread group asked for {request!r}")
 
     def _use(self, cta: Cta, t: float, cost: Cost) -> float:
-        end = t
+        end = t + cost.least
         cta.flop += cost.flop
         free = cta.sm.free
         for unit, busy in cost.parts:
@@ -240,9 +247,7 @@ class Engine:
             free[unit] = done
             end = max(end, done)
         if cost.bytes:
-            takes = cost.bytes / self._rate
-            self._device_free = max(t, self._device_free) + takes
-            end = max(end, self._device_free - takes * self._behind)
+            end = max(end, self._memory.serve(t, cost.bytes, cost.fetched, cost.latency > 0))
         return end + cost.latency
 
     def _tma(self, thread_group: ThreadGroup, request: CopyTma) -> None:

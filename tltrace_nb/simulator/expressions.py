@@ -121,12 +121,17 @@ class Expressions:
         operations = _DIVISION if kind in ("FloorDiv", "FloorMod") and not _is_power_of_two(e.b) else 1
         narrow = dtype.startswith(("float16", "bfloat16", "float8"))
         if not (place.grid and dtype.startswith("int") and kind in _AFFINE and self._is_plain(e)):
-            self._w.tally.add(Unit.CUDA, operations, "" if narrow else dtype)
+            fused = kind in ("Add", "Sub") and "float" in dtype and not place.grid and self._multiplies(e)
+            self._w.tally.add(Unit.CUDA, 0 if fused else operations, "" if narrow else dtype)
         text = f"({self(e.a, place)} {INFIX[kind]} {self(e.b, place)})"
         wraps = dtype.startswith("uint") or (dtype.startswith("int") and not self._w.varying(e) and self._w.is_data(e))
         if wraps and kind in _AFFINE:  # numbers that all lanes share are Python's; indices stay in their range
             return f"wrapped({text}, {self._w.dtype(dtype, e)})"
         return text
+
+    def _multiplies(self, e: Any) -> bool:
+        """Whether one of the operands is a product, with which compilers do a sum at once."""
+        return any(isinstance(operand, tirx.Mul) for operand in (e.a, e.b))
 
     def _cast(self, e: Any, place: Place) -> str:
         source, target = str(e.value.dtype), str(e.dtype)
@@ -178,7 +183,7 @@ class Expressions:
         name = self._w.buffer(e.buffer, e)
         if scope in LOCAL_SCOPES:
             return f"{name}.get({self.index(e.indices, place)})"
-        self._w.count_access(e.buffer, "load", None if place.grid else e.indices)
+        self._w.count_access(e.buffer, "load", e.indices, bool(place.grid))
         if not any(self._w.varying(i) for i in e.indices):
             return f"{name}.get({self.index(e.indices, place)})"
         parts = self.parts(e.indices, place)

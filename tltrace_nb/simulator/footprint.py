@@ -13,15 +13,18 @@ from typing import Any
 from tvm import tirx
 
 from tltrace_nb.base.gpus import Footprint, Gpu
-from tltrace_nb.core.compile.ir import Stmt, children
+from tltrace_nb.core.compile.ir import Stmt, children, walk
 from tltrace_nb.simulator.memory import dtype_of
 from tltrace_nb.simulator.packed import PACKED
 from tltrace_nb.simulator.program import Program
+from tltrace_nb.simulator.spills import BASE_REGISTERS
 from tltrace_nb.simulator.storage import number
 from tltrace_nb.simulator.thread_groups import accesses
 
-BASE_REGISTERS = 40
-"""Registers of a thread besides its part of the fragments (estimate)."""
+REALLOCATED_REGISTERS = 240
+"""Registers of a thread of a kernel that TileLang specialises, whose consumers ask for as many (cubins of the sweeps:
+240 with 160 to 256 threads, 168 with 384)."""
+_SPECIALISED, _MOST_REALLOCATING = "kWarpSpecializationScope", 512
 _BARRIER_BYTES = 8
 
 
@@ -76,4 +79,7 @@ def _registers(program: Program, gpu: Gpu, threads: int) -> int:
         held += spread.values * found.itemsize if found and spread else 0
     # Warp groups give registers to each other; the launch itself asks for an even share.
     even = gpu.registers_per_sm // (-(-threads // 128) * 128) // 8 * 8
+    specialised = any(getattr(s, "attr_key", "") == _SPECIALISED for s, _ in walk(program.shape.body))
+    if gpu.wgmma and specialised and threads <= _MOST_REALLOCATING:
+        return min(REALLOCATED_REGISTERS, even)
     return min(BASE_REGISTERS + held // 4, gpu.registers_per_thread, even)

@@ -12,10 +12,12 @@ from typing import Any
 from tvm import tirx
 
 from tltrace_nb.core.compile.ir import Expr, walk
+from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.fragments import Spread
+from tltrace_nb.simulator.nest_traffic import touched
 from tltrace_nb.simulator.statements import buffers_of
 from tltrace_nb.simulator.uniformity import PARALLEL
-from tltrace_nb.simulator.writing import Place, Writer
+from tltrace_nb.simulator.writing import TILE_AHEAD, Place, Writer
 
 
 class Nests:
@@ -48,10 +50,16 @@ class Nests:
                 lanes = "".join(f"{w.expressions(e, place)}, " for e in extents)
                 w.line(f"{w.buffer(buffer, loop)} = {w.registers_text(buffer, f'({lanes})')}")
             w.nest_tally.take()
+            w.nest_accesses.clear()
             self._axis(loop, inner)
+            mapped = any(str(b.scope()).startswith("local") for b in buffers_of(loop))
+            for (unit, way), amount in touched(w.nest_accesses, _constant(loop), mapped).items():
+                w.nest_tally.add(unit, amount, way)
             work = w.nest_tally.take()
             count = w.tiles.count(extents, place) + _copies(loop, w.spreads)
-            w.line(f"yield c.lanes({w.constant(work)}, {count})")
+            cost = f"c.lanes({w.constant(work)}, {count}, {w.warps(place)})"
+            ahead = w.ahead and (Unit.GLOBAL, "load") in work
+            w.line(f"yield c.later({cost}) if {w.ahead} % {TILE_AHEAD} else {cost}" if ahead else f"yield {cost}")
             for buffer in stored:
                 w.tiles.wrote(buffer)
 
@@ -92,6 +100,14 @@ def _depth(loop: Any) -> int:
         if isinstance(statement, tirx.For) and statement.kind == PARALLEL:
             deepest = max(deepest, 1 + sum(isinstance(a, tirx.For) and a.kind == PARALLEL for a in above))
     return here + deepest
+
+
+def _constant(loop: Any) -> dict[Any, int]:
+    """The loops of a nest by variable with their extents, the outermost first; empty where they are not constant."""
+    found = [loop, *(s for s, _ in walk(loop.body) if isinstance(s, tirx.For) and s.kind == PARALLEL)]
+    if len(found) != _depth(loop) or not all(isinstance(s.extent, tirx.IntImm) for s in found):
+        return {}
+    return {s.loop_var: int(s.extent) for s in found}
 
 
 def _extents(loop: Any, rank: int) -> list[Expr]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from tltrace_nb.base.gpus import Gpu
+from tltrace_nb.base.gpus import WARP, Gpu
 from tltrace_nb.core.compile.active_threads import LaunchShape
 from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, post_order_visit, walk
 from tltrace_nb.core.compile.swizzle import is_inner, pattern
@@ -32,10 +32,12 @@ from tltrace_nb.simulator.errors import UnsupportedError, unsupported
 from tltrace_nb.simulator.expressions import Expressions
 from tltrace_nb.simulator.fragments import Spread
 from tltrace_nb.simulator.memory import Registers, dtype_of
+from tltrace_nb.simulator.nest_traffic import Access
 from tltrace_nb.simulator.nests import Nests
 from tltrace_nb.simulator.packed import PACKED
 from tltrace_nb.simulator.register_reuse import InHand
 from tltrace_nb.simulator.source_lines import Lines
+from tltrace_nb.simulator.spills import spilled
 from tltrace_nb.simulator.statements import Statements, ends_with_return
 from tltrace_nb.simulator.thread_groups import ThreadGroups, accesses
 from tltrace_nb.simulator.tileops import TileOperators, loaded_fragments
@@ -51,6 +53,8 @@ _RECURSION = 20_000
 FILE = "<virtual GPU>"
 """The file name of generated code, in tracebacks."""
 BARRIER_SCOPES = ("shared.barrier", "shared.cluster_barrier")
+BARRIER_INIT_CYCLES = 100
+"""Making mbarriers, a fence, and the barrier behind it (measured: the first marker comes 36 to 72 ns later)."""
 _IDENTITIES: dict[str, Callable[[Any], str]] = {
     "sum": lambda _: "0",
     "max": lambda t: "float('-inf')" if t.kind not in "iu" else str(np.iinfo(t).min),
@@ -150,12 +154,15 @@ class ProgramWriter:
     ):
         self.gpu = gpu
         self.spreads = spreads
+        self.spilled = spilled(shape, spreads, gpu)
         self.needed = needed
         self.varying = Varying(shape)
         self.tally, self.nest_tally = Tally(), Tally()
         self.vector: Tally | None = None
         self.in_hand = InHand()
         self.touched = Touched(shape)
+        self.ahead = ""
+        self.nest_accesses: list[Access] = []
         self.starts: dict[Any, str] = {}
         self.extents: dict[Any, int] = {}
         self.combiner = ""
@@ -205,6 +212,8 @@ class ProgramWriter:
             else:
                 head.append(f"    b{use.number} = c.view({use.number})")
         head += [f"    s{i} = c.scalars[{i}]" for i in range(len(self._scalars))]
+        if any(use.scope in BARRIER_SCOPES for use in uses):
+            head.append(f"    c.t += {BARRIER_INIT_CYCLES}")
         source = "\n".join([*head, *self._lines, "    return", "    yield"])
         lines = (*(self._here for _ in head), *self._origins, self._here, self._here)
         arrivals = {number: tuple(dict.fromkeys(found)) for number, found in self._arrivals.items()}
@@ -368,19 +377,30 @@ class ProgramWriter:
         text = self.expressions(e, place)
         return f"uniform({text})" if self.varying(e) else text
 
+    def warps(self, place: Place) -> int:
+        """The warps of all thread groups that come here."""
+        return len({thread // WARP for i in place.thread_groups for thread in self.thread_groups.ids[i]})
+
     def item_bytes(self, buffer: Any) -> float:
         """Bytes of one element."""
         found = dtype_of(str(buffer.dtype))
         return 0.5 if str(buffer.dtype) in PACKED else 1 if found is None else found.itemsize
 
-    def count_access(self, buffer: Any, way: str, indices: Any = None) -> None:
-        """Count one element's load or store; with ``indices``, of an element that the thread may have in hand."""
+    def count_access(self, buffer: Any, way: str, indices: Any = None, nested: bool = False) -> None:
+        """Count one element's load or store; with ``indices``, of an element that the thread may have in hand.
+
+        ``nested``: in T.Parallel, whose accesses are looked at together.
+        """
         scope = str(buffer.scope())
-        if scope == "global":
+        if nested and (scope == "global" or scope.startswith("shared")):
+            self.nest_accesses.append(Access(buffer, way, tuple(indices), self.item_bytes(buffer)))
+        elif scope == "global":
             if indices is not None and self.in_hand(buffer, way, list(indices)):
                 return
             sectors = self.touched.sectors(buffer, way, list(indices), self.item_bytes(buffer)) if indices else None
-            moved, scattered = sectors or (self.item_bytes(buffer), False)
+            moved, scattered, more = sectors or (self.item_bytes(buffer), False, 0.0)
+            if more:
+                self.tally.add(Unit.GLOBAL, more, "fetch")
             self.tally.add(Unit.GLOBAL, moved, "scatter" if scattered and way == "store" else way)
         elif scope.startswith("shared"):
             words = self.touched.words(buffer, list(indices), self.item_bytes(buffer)) if indices else None

@@ -102,13 +102,15 @@ def _run(
 def _scheduled(engine: Engine, places: int, durations: Array) -> tuple[Array, Array, float]:
     """When and on which SM each CTA starts, handed out in order as places get free, and when the last one ends."""
     gpu = engine.gpu
+    dispatched = engine.now - gpu.dispatch_cycles
     start, sm = np.empty(len(durations)), np.empty(len(durations), np.int64)
     held: list[tuple[float, int, int]] = []
     for number, duration in enumerate(durations.tolist()):
         if number < places * gpu.sms:
-            time, on = engine.now + number * gpu.dispatch_cycles, number % gpu.sms
+            time, on = engine.now, number % gpu.sms
         else:
             time, _, on = heapq.heappop(held)
+        time = dispatched = max(time, dispatched + gpu.dispatch_cycles)
         start[number], sm[number] = time, on
         heapq.heappush(held, (time + duration, number, on))
     return start, sm, max(held)[0]

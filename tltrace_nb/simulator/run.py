@@ -45,7 +45,9 @@ from tltrace_nb.simulator.registers import written_out
 from tltrace_nb.simulator.repeating import repeated
 from tltrace_nb.simulator.sampling import LEAST_WAVES
 from tltrace_nb.simulator.source_lines import lines
+from tltrace_nb.simulator.spills import note as spill_note
 from tltrace_nb.simulator.storage import Layout, number
+from tltrace_nb.simulator.thread_groups import accesses
 from tltrace_nb.simulator.unwritten import KINDS, Before, Watch, settle, stored
 from tltrace_nb.simulator.vectors import by_element
 
@@ -120,6 +122,8 @@ class SimulatedKernel:
         slots = np.zeros((rows, writers, words), np.int64)
         taken = (footprint(program, self.gpu, scalars) for program in self.programs)
         simulated = Simulated(slots, tuple(grids), tuple((each.registers, each.shared) for each in taken))
+        spills = (spill_note(program.shape, program.spreads, self.gpu) for program in self.programs)
+        simulated.note = "; ".join(dict.fromkeys(filter(None, spills)))
         if started is not None:
             started(simulated)
 
@@ -136,7 +140,10 @@ class SimulatedKernel:
                     self.name, program, arrays, bound.written, scalars, grid, notes, tracked, self.guarded, watch
                 )
                 places = self._places(program, scalars)
-                launch = Launch(self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta)
+                touched = sum(arrays[data].nbytes for data in {*accesses(program.shape.body)} if data in arrays)
+                launch = Launch(
+                    self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta, touched
+                )
                 said = self._repeated(engine, launch, i, bound, slots, rows_at(table, tuple(grids[:i])))
                 if said is None:
                     engine.run(launch)
@@ -164,7 +171,8 @@ class SimulatedKernel:
                     with contextlib.suppress(UnwrittenError):
                         launched()  # the trace is that of the run which failed
                     raise
-                simulated.note = f"{error} (no output, branch or address depends on it)"
+                said = f"{error} (no output, branch or address depends on it)"
+                simulated.note = "; ".join(filter(None, (simulated.note, said)))
         finally:
             bound.pack()
             for line in engine.printed if self.functional else ():

@@ -19,7 +19,7 @@ from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.tileops import is_plain_load
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, PARALLEL
-from tltrace_nb.simulator.writing import Place, Writer
+from tltrace_nb.simulator.writing import THREAD_AHEAD, Place, Writer
 
 _SHORT = 16
 """Turns of a loop that compilers unroll and whose loads they then issue together."""
@@ -113,9 +113,13 @@ class Statements:
                 w.nest_tally.add(unit, amount, kind)
             return
         if any(unit in (Unit.GLOBAL, Unit.SHARED) for unit, _ in work):
-            w.line(f"yield c.lanes({w.constant(work)}, c.n)")
+            cost = f"c.lanes({w.constant(work)}, c.n, c.warps)"
+            ahead = w.ahead and (Unit.GLOBAL, "load") in work
+            w.line(f"yield c.later({cost}) if {w.ahead} % {THREAD_AHEAD} else {cost}" if ahead else f"yield {cost}")
         else:
-            w.line(f"c.t += {max(2.0, 4.0 * sum(work.values()))!r}")
+            of = w.gpu.latencies
+            chain = sum(n * (of.sfu if unit is Unit.SFU else of.arithmetic) for (unit, _), n in work.items())
+            w.line(f"c.issue({max(2.0, chain)!r}, {sum(work.values())!r})")
 
     # ---- kinds
 
@@ -164,7 +168,7 @@ class Statements:
             and all(any(uses(index, [v]) for index in load.indices) for v in loops)
         ]
         if str(s.buffer.scope()) != "global" or not whole:
-            w.count_access(s.buffer, "store", None if place.grid else s.indices)
+            w.count_access(s.buffer, "store", s.indices, bool(place.grid))
             return
         traffic = whole[0].traffic(w.item_bytes(s.buffer))
         way = "scatter" if traffic.scattered else "store"
@@ -261,6 +265,15 @@ class Statements:
         if w.varying.breaks(s.body):
             mask = w.assign(place.mask)
             inner = replace(place.under(mask), loop=len(place.masks))
+        around, w.ahead = w.ahead, name if self._loads_ahead(s) else ""
+        try:
+            self._turns(s, inner, name, low, extent, step)
+        finally:
+            w.ahead = around
+
+    def _turns(self, s: Any, inner: Place, name: str, low: str, extent: str, step: Any) -> None:
+        """The turns of a loop that all lanes take the same number of."""
+        w = self._w
         bounds = f"{extent}" if low == "0" and step == 1 else f"{low}, {low} + {extent}, {step}"
         with w.block(f"for {name} in range({bounds})"):
             if inner.loop < 0:
@@ -268,6 +281,19 @@ class Statements:
                 return
             w.line(f"if {inner.mask} is False: break")
             self._turn(s.body, inner)
+
+    def _loads_ahead(self, loop: Any) -> bool:
+        """Whether compilers issue the loads of several turns together: nothing in them waits, nor hangs on a load."""
+        inside = [s for s, _ in walk(loop.body)]
+        stored = {s.buffer.data for s in inside if isinstance(s, tirx.BufferStore)}
+        loads = [load for s in inside if isinstance(s, (tirx.BufferStore, tirx.Bind)) for load in buffer_loads(s.value)]
+        memory = [load for load in loads if str(load.buffer.scope()) == "global"]
+        return (
+            not any(isinstance(s, (tirx.While, tirx.IfThenElse)) for s in inside)
+            and not any(isinstance(s, tirx.For) and s.kind != PARALLEL for s in inside)
+            and not any(_waits(s) for s in inside)
+            and not any(load.buffer.data in stored or buffer_loads(i) for load in memory for i in load.indices)
+        )
 
     def _is_at_once(self, loop: Any) -> bool:
         """Whether the loads of all turns are on their way together: a vector, or a short loop without anything else."""
@@ -396,6 +422,12 @@ class Statements:
         else:
             raise w.unsupported(f"the function {name}", call)
         w.tally.take()
+
+
+def _waits(s: Stmt) -> bool:
+    """Whether loads are not moved across a statement: any operator, a marker, too, but copies of fragments."""
+    name = op_name(s)
+    return bool(name) and (name != "tl.tileop.copy" or any(str(b.scope()).startswith("shared") for b in buffers_of(s)))
 
 
 def buffers_of(s: Stmt) -> list[Any]:

@@ -121,15 +121,19 @@ class ThreadGroup:
         self.clock_offset = 1
         self.last_clock = 0
         self.last_issue = -1.0
+        self.stored = 0.0
+        """When the stores so far have left the SM, for which its exit waits."""
         self.pens: list[Pen] = []
         self.code: GeneratorType[Any, None, None]
         self.copies_begun = Begun()
         self.products_begun = Begun()
         self._group: float | None = None
-        self.product: Callable[[int, int, int, str], Cost] = engine.pricing.product
+        self.warps = len(np.unique(self.ids // WARP))
+        self.product: Callable[[int, int, int, str, int, int], Cost] = engine.pricing.product
         self.copied = engine.pricing.copied
         self.reduced = engine.pricing.reduced
         self.lanes = engine.pricing.counted
+        self.later = engine.pricing.later
         self._view = view
         self.barriers = barriers
         self._steps = 0
@@ -227,6 +231,10 @@ class ThreadGroup:
     def count(self, mask: Mask) -> int:
         """Threads among a mask."""
         return self.n if mask is True else int(np.count_nonzero(mask))
+
+    def issue(self, chain: float, instructions: float) -> None:
+        """Let instructions pass of which each waits for the one before; all warps of a scheduler issue in turn."""
+        self.t += max(chain, instructions * self.warps / self.engine.gpu.schedulers)
 
     def load(self, number: int, cost: Cost) -> Load:
         """Load a fragment from global memory; who uses it waits, ``await_load``."""

@@ -20,7 +20,7 @@ from tltrace_nb.simulator.intrinsics import OTHER_TRACERS, PRINTS
 from tltrace_nb.simulator.randoms import GENERATOR
 from tltrace_nb.simulator.tiles import REDUCTIONS
 from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
-from tltrace_nb.simulator.writing import Place, Writer
+from tltrace_nb.simulator.writing import TILE_AHEAD, Place, Writer
 
 NOTHING = (
     "fence_proxy_async", "tma_store_arrive", "tma_store_wait", "set_max_nreg", "no_set_max_nreg", "call_extern",
@@ -137,7 +137,8 @@ class TileOperators:
         sizes = f"{w.item_bytes(source)}, {w.item_bytes(target)}"
         spread = w.spreads.get(source.data, w.spreads.get(target.data))
         layout = "None" if spread is None else w.named(spread)
-        return f"c.copied({count}, {str(source.scope())!r}, {str(target.scope())!r}, {sizes}, {way!r}, {layout})"
+        scopes = f"{str(source.scope())!r}, {str(target.scope())!r}"
+        return f"c.copied({count}, {scopes}, {sizes}, {way!r}, {layout}, {w.warps(place)})"
 
     def count(self, extents: list[Expr], place: Place) -> str:
         """The text of the number of elements."""
@@ -188,6 +189,8 @@ class TileOperators:
             if number is None and inward and self.followed:
                 number = -w.number()
                 self._coming.append(number)
+            if w.ahead:
+                cost = f"(c.later({cost}) if {w.ahead} % {TILE_AHEAD} else {cost})"
             w.line(f"yield {cost}" if number is None else f"yield c.load({number}, {cost})")
             if inward and not self.followed:
                 for coming in self._coming:
@@ -210,7 +213,7 @@ class TileOperators:
         index = w.expressions.index(result.indices, place)
         w.line(f"{w.buffer(result.buffer, call)}.put({got}, {place.mask}, {index})")
         w.tally.take()
-        w.line(f"yield c.lanes({w.constant({(Unit.SHARED, 'shuffle'): 20.0})}, c.n)")
+        w.line(f"yield c.lanes({w.constant({(Unit.SHARED, 'shuffle'): 20.0})}, c.n, c.warps)")
 
     def _copy_by_thread(self, call: Any, place: Place) -> None:
         """``ptx_cp_async``: every thread starts a copy of a few neighbours. What arrives is there at once."""
@@ -227,7 +230,7 @@ class TileOperators:
         w.tally.take()
         size = int(call.args[2]) * w.item_bytes(target)
         work = {(Unit.GLOBAL, "cp.async" if w.gpu.latencies.cp_async else "load"): float(size)}
-        w.line(f"yield c.cp_async(c.lanes({w.constant(work)}, c.n), None)")
+        w.line(f"yield c.cp_async(c.lanes({w.constant(work)}, c.n, c.warps), None)")
 
     def _gemm(self, name: str, call: Any, place: Place) -> None:
         w = self._w
@@ -245,7 +248,7 @@ class TileOperators:
             self.exchange(a[0], b[0], operands=True)
             if w.needed(c[0]):
                 w.line(f"product({a[1]}, {b[1]}, {c[1]}, {left}, {right}, {clear})")
-            price = f"c.product({m}, {n}, {k}, {dtype!r})"
+            price = f"c.product({m}, {n}, {k}, {dtype!r}, {w.warps(place)}, {w.spilled})"
             w.line(f"yield {price}" if waits else f"yield c.wgmma({price})")
 
         self.together(place, write)
@@ -263,7 +266,7 @@ class TileOperators:
         def write() -> None:
             if w.needed(c[0]):
                 w.line(f"sparse_product({a[1]}, {places[1]}, {b[1]}, {c[1]}, {bool(call.args[6].value)}, {clear})")
-            w.line(f"yield c.product({m}, {n}, {k // 2}, {str(a[0].dtype)!r})")
+            w.line(f"yield c.product({m}, {n}, {k // 2}, {str(a[0].dtype)!r}, {w.warps(place)}, {w.spilled})")
 
         self.together(place, write)
         w.tally.take()
@@ -322,7 +325,7 @@ class TileOperators:
                 axis = int(call.args[3]) - len(extents) + spread.threads.ndim
                 w.line(f"yield c.reduced({count}, {axis}, {w.item_bytes(source)}, {w.named(spread)})")
             elif work:
-                w.line(f"yield c.lanes({w.constant(work)}, {count})")
+                w.line(f"yield c.lanes({w.constant(work)}, {count}, {w.warps(place)})")
 
         self.together(place, write)
 

@@ -17,7 +17,7 @@ from tvm import tirx
 from tltrace_nb.base.gpus import WARP
 from tltrace_nb.core.compile.active_threads import LaunchShape, Reach
 from tltrace_nb.core.compile.ir import Expr, post_order_visit, substitute
-from tltrace_nb.simulator.costs import LINE_BYTES, SECTOR_BYTES
+from tltrace_nb.simulator.costs import FETCHED_BYTES, LINE_BYTES, SECTOR_BYTES
 from tltrace_nb.simulator.memory import Array
 
 BANKS, BANK_BYTES = 32, 4
@@ -46,8 +46,11 @@ class Touched:
         finally:
             self._loops.pop()
 
-    def sectors(self, buffer: Any, way: str, indices: list[Expr], item_bytes: float) -> tuple[float, bool] | None:
-        """Bytes of the sectors of global memory, and whether less than half of each line touched is used.
+    def sectors(
+        self, buffer: Any, way: str, indices: list[Expr], item_bytes: float
+    ) -> tuple[float, bool, float] | None:
+        """Bytes of the sectors of global memory, whether less than half of each line touched is used, and more bytes
+        that memory moves for a load.
 
         ``None`` where the place depends on more than indices. A "load" of a line takes its time whatever is used of it.
         Never less than the element: a warp whose threads load the same one takes a turn, too (as calibrated).
@@ -55,9 +58,12 @@ class Touched:
         places = self._places(buffer, indices, item_bytes, _TURNS)
         if places is None:
             return None
-        sectors, lines = (sum(len(np.unique(w)) for w in places // size) * size for size in (SECTOR_BYTES, LINE_BYTES))
+        sectors, fetched, lines = (
+            sum(len(np.unique(w)) for w in places // size) * size for size in (SECTOR_BYTES, FETCHED_BYTES, LINE_BYTES)
+        )
         moved = max(sectors, lines / LINE_BYTES * LINE_LEAST) if way == "load" else sectors
-        return max(item_bytes, moved / places.size), places.size * item_bytes < lines / 2
+        more = max(0.0, fetched - moved) / places.size if way == "load" else 0.0
+        return max(item_bytes, moved / places.size), places.size * item_bytes < lines / 2, more
 
     def words(self, buffer: Any, indices: list[Expr], item_bytes: float) -> float | None:
         """Bytes that the banks of shared memory could have moved meanwhile: more, where threads ask one for several.
