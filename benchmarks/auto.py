@@ -19,8 +19,9 @@ from typing import Any
 
 import torch
 
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import compile_traced, how_of
+from tltrace_nb.core.runtime.jit import compile_traced
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGET = 2 << 30
@@ -48,7 +49,7 @@ def slowdown(plain: Any) -> dict[str, float]:
     for name, on in CHOICES.items():
         func = plain.builder.get_tir(*plain.arguments)
         options = TraceOptions.of(auto=on, budget=BUDGET)
-        kernel = compile_traced(func, how_of(plain.builder), options, lambda _: None)
+        kernel = compile_traced(func, Compilation.of(plain.builder), options, lambda _: None)
         launch = kernel.prepare(inputs)
         slots = launch.slots
         variants[name] = lambda kernel=kernel, slots=slots: kernel.kernel(*inputs, slots)

@@ -26,11 +26,13 @@ import tilelang.language as T
 import torch
 
 from tltrace_nb import trace
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.compile.schedule import resolve_target
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
+from tltrace_nb.core.runtime import traced
+from tltrace_nb.core.runtime.jit import compile_traced
 from tltrace_nb.core.runtime.traced import TracedKernel
 
 SIZE, BLOCK, DEPTH = 512, 128, 32
@@ -72,13 +74,31 @@ def stand_in(dynamic: bool) -> tuple[TracedKernel, Any]:
     """The same around a kernel that does nothing."""
     target = resolve_target()
     with target:
-        lowering = prepare(gemm(dynamic), target, TraceOptions())
+        lowering = prepare(gemm(dynamic), Scheduler(target), TraceOptions())
     out = torch.empty(1)
     inner: Any = mock.Mock(spec=["out_idx"])
     inner.out_idx = [2]
     kernel = TracedKernel(strip(gemm(dynamic)), inner, lowering, TraceOptions(), trace.captured)
     kernel.kernel = lambda *_: out
     return kernel, lambda *_: out
+
+
+class NoEvent:
+    """A CUDA event of a card that takes no time."""
+
+    def __init__(self, **_: Any) -> None:
+        pass
+
+    def record(self) -> None:
+        """Nothing is to be put into a stream."""
+
+    def query(self) -> bool:
+        """The card has always come so far."""
+        return True
+
+    def elapsed_time(self, _: NoEvent) -> float:
+        """Milliseconds."""
+        return 0.0
 
 
 @contextmanager
@@ -89,10 +109,11 @@ def no_card() -> Iterator[None]:
     def empty(*_: Any, **__: Any) -> Any:  # plain functions: a mock would take longer than what it stands for
         return slots
 
-    zero, no = (lambda: 0), (lambda: False)
+    zero, no, zero_stream = (lambda: 0), (lambda: False), (lambda _: 0)
     with (
-        mock.patch.multiple(torch.cuda, current_device=zero, is_current_stream_capturing=no),
+        mock.patch.multiple(torch.cuda, current_device=zero, is_current_stream_capturing=no, Event=NoEvent),
         mock.patch.object(torch, "empty", empty),
+        mock.patch.object(traced, "_stream", zero_stream),
     ):
         yield
 

@@ -230,8 +230,9 @@ def build(key: str, traced: bool) -> Any:
     func, configs = point.kernel()
     if not traced:
         return tilelang.compile(func, target=TARGET, pass_configs=configs)
+    from tltrace_nb.core.compile.compilation import Compilation
     from tltrace_nb.core.compile.options import TraceOptions
-    from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+    from tltrace_nb.core.runtime.jit import compile_traced
 
     captured: list[Any] = []
     kernel = compile_traced(func, Compilation(target=TARGET, pass_configs=configs), TraceOptions(), captured.append)

@@ -6,6 +6,7 @@ error where no kernel runs; the still picture of each timeline stays. The exit c
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from nbclient.exceptions import CellExecutionError
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 PATIENCE_S = 180
+INTERACTIVE = re.compile(
+    r"<script>.*?</script>|<style>\.jp-OutputArea-child.*?</style>|</?tltrace-timeline-[^>]*>", re.DOTALL
+)
+"""What a saved timeline has beside its still picture. Attributes hold no ``>``."""
 
 
 def execute(notebook: Any, folder: Path) -> None:
@@ -28,12 +33,19 @@ def execute(notebook: Any, folder: Path) -> None:
 
 
 def settled(notebook: Any) -> Any:
-    """``notebook`` without what only its run knows: views of widgets and their states, times, versions."""
+    """``notebook`` without what only its run knows: views of widgets and their states, times, versions.
+
+    Timelines keep their still picture alone: with the front end in them all lessons would change with it.
+    """
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
+            for output in cell.outputs:
+                data = output.get("data", {})
+                if "text/html" in data:
+                    data["text/html"] = INTERACTIVE.sub("", data["text/html"])
     return notebook
 
 

@@ -30,6 +30,21 @@ def test_summary_prints_the_trace_and_its_names(capsys: pytest.CaptureFixture[st
     assert err == ""
 
 
+def test_summary_of_a_folder_is_that_of_each_trace_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.tltrace").write_bytes(ADD.read_bytes())
+    (tmp_path / "notes.txt").write_text("no trace")
+    assert main(["summary", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    heads = [f"{tmp_path / name}:" for name in ("a.tltrace", "b.tltrace")]
+    assert [line for line in lines if line.endswith(":")] == heads
+    assert sum(line.startswith("Trace of ") for line in lines) == 2
+
+
+def test_summary_of_a_folder_without_traces_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert failure(["summary", str(tmp_path)], capsys) == f"{tmp_path}: there is no .tltrace file in this folder"
+
+
 @pytest.mark.parametrize("name", ["t.html", "t.pftrace", "t.pftrace.gz", "t.json", "t.JSON.gz", "t.svg"])
 def test_convert_goes_by_the_suffix_and_prints_the_path(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

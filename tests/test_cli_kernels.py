@@ -54,7 +54,7 @@ def test_run_marks_the_kernels_of_a_script_and_tells_of_them(script: Path, capsy
     head, row = err.splitlines()
     assert head.split() == ["tltrace:", "kernel", "grid", "launches", "median", "events", "lost", "kept", "file"]
     assert re.fullmatch(
-        r"tltrace: kernel +4 +1 +[\d.]+ µs +\d+ +0 +first, last, slowest +debug/double\.tltrace and \.html", row
+        r"tltrace: kernel +4 +1 +[\d.]+ (µs|ns) +\d+ +0 +first, last, slowest +debug/double\.tltrace and \.html", row
     )
     dumped = load("debug/double.tltrace")
     assert {"copy A → part", "copy part → B"} <= set(dumped.events["name"])

@@ -98,7 +98,8 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     add_for_file("open", _open, "show the timeline in the browser")
-    add_for_file("summary", _summary, "print what the trace holds: device, counts, losses, a table of names")
+    summary = add("summary", _summary, "print what the trace holds: device, counts, losses, a table of names")
+    summary.add_argument("path", type=Path, metavar="FILE", help="a .tltrace file, or a folder: each of those in it")
     convert = add_for_file("convert", _convert, "write the trace as another kind of file")
     convert.add_argument("out", type=Path, metavar="OUT", help="the file to write, over what is there")
     known = ", ".join(f"{each.name} ({' '.join(each.suffixes)})" for each in FORMATS)
@@ -149,10 +150,20 @@ def _open(given: argparse.Namespace) -> None:
 
 
 def _summary(given: argparse.Namespace) -> None:
-    from tltrace_nb.base.words import clean
-    from tltrace_nb.data.headline import TABLE_NAMES, by_name, number
+    from tltrace_nb.data.tracefile import files_at
 
-    trace = _load(given.file)
+    files = files_at(given.path)
+    for number, each in enumerate(files):
+        if len(files) > 1:
+            print("\n" * (number > 0) + f"{each}:")
+        _print_summary(_load(each))
+
+
+def _print_summary(trace: Trace) -> None:
+    from tltrace_nb.base.numbers import number
+    from tltrace_nb.base.words import clean
+    from tltrace_nb.data.headline import TABLE_NAMES, by_name
+
     print(repr(trace))
     names = by_name(trace.events)
     rows = [("name", "count", "total cycles", "mean", "p50", "p99")]

@@ -27,11 +27,14 @@ import pandas as pd
 
 from tltrace_nb.base.checks import a, checked, file, number, optional
 from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base.numbers import count
 from tltrace_nb.core.loading import load
-from tltrace_nb.core.trace import Trace, TraceMeta
-from tltrace_nb.data.headline import count
+from tltrace_nb.core.trace import Trace
+from tltrace_nb.data.frames import Frames
 from tltrace_nb.data.slots import STATE_DONE, headers
+from tltrace_nb.data.stacked import stacked
 from tltrace_nb.data.trace_data import a_trace
+from tltrace_nb.render.options import PAGE_EVENTS, ViewOptions
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +64,7 @@ class Clock:
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class Gathered(Frames):
     """The traces of all ranks that answered; what a view reads of a trace, it has, too.
 
     ``events``, ``ctas``, ``flows`` and ``losses`` are those of a trace with ``rank`` in front; ``start_ns`` is zeroed
@@ -70,11 +73,6 @@ class Gathered:
     ``traces``: each rank's own trace, for the analyses.
     """
 
-    events: pd.DataFrame
-    ctas: pd.DataFrame
-    flows: pd.DataFrame
-    losses: pd.DataFrame
-    meta: TraceMeta
     ranks: pd.DataFrame
     traces: dict[int, Trace]
 
@@ -88,19 +86,21 @@ class Gathered:
         """Show the timeline of all ranks under the cell; options and errors as ``Trace.show``."""
         from tltrace_nb.widget.display import show
 
-        show(self, **options)
+        renderer = options.pop("renderer", None)
+        show(self, ViewOptions(**options), renderer=renderer)
 
     def figure(self, **view: Any) -> Any:
         """The timeline of all ranks as a Plotly figure; options as ``Trace.figure``, but for ``view="sm"``."""
         from tltrace_nb.widget.figure import figure
 
-        return figure(self, **view)
+        return figure(self, ViewOptions(**view))
 
     def to_html(self, path: str | Path, title: str = "", **view: Any) -> Path:
         """Write the timeline of all ranks as one offline HTML file; options and errors as ``Trace.to_html``."""
         from tltrace_nb.widget.html import write_html
 
-        return write_html(self, path, title=title, **view)
+        most = view.pop("most", PAGE_EVENTS)
+        return write_html(self, path, ViewOptions(title=title, **view), most=most)
 
     def __repr__(self) -> str:
         return f"Traces of {count(len(self.traces), 'rank')}: {count(len(self.events), 'event')} of {self.meta.kernel}"
@@ -271,34 +271,11 @@ def merge(traces: dict[int, Trace], rows: list[_Rank]) -> Gathered:
     """One timeline of the traces of several ranks, each moved by what its clock is off."""
     starts = {row.rank: row.zero - row.offset_ns for row in rows if row.rank in traces}
     first = min(starts.values())
-    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in ("events", "ctas", "flows", "losses")}
-    base = 0
-    for rank in sorted(traces):
-        trace, shift = traces[rank], starts[rank] - first
-        events = trace.events.assign(start_ns=trace.events["start_ns"] + shift, parent=trace.events["parent"] + base)
-        ctas = trace.ctas.assign(start_ns=trace.ctas["start_ns"] + shift, end_ns=trace.ctas["end_ns"] + shift)
-        flows = trace.flows.assign(src=trace.flows["src"] + base, dst=trace.flows["dst"] + base)
-        for name, frame in (("events", events), ("ctas", ctas), ("flows", flows), ("losses", trace.losses.copy())):
-            frame.insert(0, "rank", np.full(len(frame), rank, np.int32))
-            parts[name].append(frame)
-        base += len(events)
-    frames = {name: _stacked(each) for name, each in parts.items()}
+    shift = {rank: start - first for rank, start in starts.items()}
+    frames = stacked(traces, "rank", shift)
     known = ["rank", "events", "offset_ns", "error_ns", "trouble"]
     ranks = pd.DataFrame([{column: getattr(row, column) for column in known} for row in rows], columns=known)
     return Gathered(**frames, meta=traces[min(traces)].meta, ranks=ranks, traces=traces)
-
-
-def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Frames under each other; categoricals keep being categoricals, of the categories of all."""
-    for column in parts[0]:
-        if isinstance(parts[0][column].dtype, pd.CategoricalDtype):
-            categories = parts[0][column].cat.categories
-            for part in parts[1:]:
-                more = part[column].cat.categories
-                categories = categories.append(more.difference(categories, sort=False))
-            for part in parts:
-                part[column] = part[column].cat.set_categories(categories)
-    return pd.concat(parts, ignore_index=True)
 
 
 def _clock_of(trace: Trace) -> Clock | None:

@@ -19,9 +19,11 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
 
+from tltrace_nb.base.errors import own_frames
 from tltrace_nb.core.api import trace
 from tltrace_nb.core.compile.auto.options import LIGHT, AutoOptions
 from tltrace_nb.core.compile.devices import check_device
+from tltrace_nb.core.compile.dumps import without_dumps
 from tltrace_nb.core.compile.options import TraceOptions, cta_runs
 from tltrace_nb.core.runtime.intercept import plain_builders
 from tltrace_nb.core.runtime.kept import Policy
@@ -197,6 +199,7 @@ class TraceMagics(Magics):
                     keep_launches=request.launches,
                 ),
                 plain_builders(trace) as interception,
+                without_dumps(),
             ):
                 value = run()
         except BaseException as error:
@@ -204,19 +207,17 @@ class TraceMagics(Magics):
             captured = trace.since(before)
             if captured:
                 with _secondary("show what was captured before the error"):
-                    self._present(captured, request, "", trace.launches - before)
+                    self._present(captured, request, "", trace.launches - before, before)
             raise
         captured = trace.since(before)
-        self._present(
-            captured,
-            request,
-            "" if captured else self._reason(kernels, list(interception.built_before)),
-            trace.launches - before,
-        )
+        why = "" if captured else self._reason(kernels, list(interception.built_before))
+        self._present(captured, request, why, trace.launches - before, before)
         return value
 
-    def _present(self, captured: list[Trace], request: Request, why_nothing: str, launches: int = 1) -> None:
-        """Assign, dump and show the traces of so many launches, with a line on what is not shown."""
+    def _present(
+        self, captured: list[Trace], request: Request, why_nothing: str, launches: int = 1, before: int = 0
+    ) -> None:
+        """Assign, dump and show the traces of so many launches, those after ``before``, and say what is not shown."""
         if request.variable is not None:
             self.shell.user_ns[request.variable] = captured if len(captured) > 1 else next(iter(captured), None)
         if not captured:
@@ -234,12 +235,23 @@ class TraceMagics(Magics):
 
             print(f"[tltrace] {UNMARKED}")
         if request.stem is not None:
-            from tltrace_nb.core.runtime.runs import written
+            from tltrace_nb.core.runtime.dumps import written
 
             stem = request.stem
             print(f"[tltrace] {written(lambda: trace.dump(last, None, stem=stem))}")
-        if request.show:
+        if request.show and len(captured) > 1:
+            self._show_launches(captured, before)
+        elif request.show:
             last.show()
+
+    def _show_launches(self, captured: list[Trace], before: int) -> None:
+        """All launches that stay on one time axis."""
+        from tltrace_nb.render.launches import Kept, together
+        from tltrace_nb.widget.display import show
+
+        groups = list(enumerate(trace.launched(before)))
+        known = {id(each): Kept(each, why, group.launches, n) for n, group in groups for why, each in group.kept}
+        show(together([known[id(each)] for each in captured]))
 
     def _kernels(self, tree: ast.AST) -> dict[str, Any]:
         """The names in the code that stand for builders, or for kernels that do not record, now."""
@@ -369,7 +381,7 @@ def _where(count: int, launches: int, request: Request) -> str:
     if launches > count:
         stay = "that of 1 stays" if count == 1 else f"those of {count} stay"
         head = f"{launches:,} launches, {stay} (--keep-launches chooses)"
-    shown = ", the last one is shown" if request.show else ""
+    shown = (", it is shown" if count == 1 else ", they are shown") if request.show else ""
     kept = held if request.variable is None else f"{request.variable} and in {held}"
     return f"captured {head}{shown}; {'it is' if count == 1 else 'all are'} in {kept}"
 
@@ -397,15 +409,27 @@ def _steps(body: list[ast.stmt], interactivity: str) -> Iterator[tuple[ast.Modul
 
 
 def _show_from(error: BaseException, name: str, shell: Any) -> None:
-    """Let IPython draw the traceback of ``error`` from the cell's own frame on, as without the magic."""
+    """Let IPython draw the traceback of ``error`` from the cell's own frame on, as without the magic.
+
+    Between the author's lines stand a dozen frames of TileLang and of this package, which say nothing to the author of
+    a typo in a kernel: they are left out the first time.
+    """
 
     def render() -> list[str]:
         top = error.__traceback__
         while top is not None and top.tb_frame.f_code.co_filename != name:
             top = top.tb_next
+        shown = own_frames(top)
         lines: list[str] = shell.InteractiveTB.structured_traceback(
-            type(error), error, top or error.__traceback__, tb_offset=0
+            type(error), error, shown or top or error.__traceback__, tb_offset=0
         )
+        if shown is not None and shown is not top:
+            lines.append("(lines of TileLang and tltrace_nb are left out: %tb shows them)")
+            error._render_traceback_ = whole  # type: ignore[attr-defined]
+        return lines
+
+    def whole() -> list[str]:
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__)
         return lines
 
     if not hasattr(error, "_render_traceback_"):

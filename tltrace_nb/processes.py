@@ -95,7 +95,7 @@ class Traced:
             self._end(self._told_to_end)
 
     def _write(self) -> None:
-        from tltrace_nb.core.runtime.runs import (
+        from tltrace_nb.core.runtime.dumps import (
             written,  # and pandas, which a process that traces nothing does not need
         )
 

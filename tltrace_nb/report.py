@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tltrace_nb.base import notices
+from tltrace_nb.base.numbers import NONE, count, duration
 from tltrace_nb.base.words import clean
-from tltrace_nb.core.runtime.runs import free_base, in_words
-from tltrace_nb.data.headline import NONE, UNMARKED, count, troubles
-from tltrace_nb.render.limits import PAGE_EVENTS
+from tltrace_nb.core.runtime.dumps import free_base, in_words
+from tltrace_nb.data.headline import UNMARKED, troubles
+from tltrace_nb.render.options import PAGE_EVENTS
 
 if TYPE_CHECKING:
     from tltrace_nb.core.api import TraceSwitch
@@ -59,7 +60,7 @@ def report(switch: TraceSwitch, since: int, stem: str, *, pages: Pages = "auto",
         )
         written.append(Written(each, why, trace, base, page))
     _progress("")
-    for line in lines(written, every):
+    for line in table_lines(written, every):
         say(line)
     return True
 
@@ -69,7 +70,7 @@ def say(line: str) -> None:
     notices.say(f"tltrace: {line}", sys.stderr)
 
 
-def lines(written: Iterable[Written], every: bool) -> Iterator[str]:
+def table_lines(written: Iterable[Written], every: bool) -> Iterator[str]:
     """A table, a row per file, and what is to be said of the traces and the files."""
     written = list(written)
     rows = [_HEADS, *(_row(one) for one in written)]
@@ -95,7 +96,7 @@ def _row(one: Written) -> tuple[str, ...]:
         clean(launched.kernel),
         ", ".join(extents),
         f"{launched.launches:,}",
-        NONE if launched.median_ns is None else f"{launched.median_ns / 1000:,.1f} µs",
+        NONE if launched.median_ns is None else duration(launched.median_ns),
         f"{len(trace):,}",
         f"{int(trace.losses['lost'].sum()):,}",
         one.why,

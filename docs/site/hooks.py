@@ -1,6 +1,9 @@
-"""What the site's pages need beside Markdown: the help texts of the command line.
+"""What the site's pages need beside Markdown: the help texts of the command line, and timelines that are alive.
 
-In: a page with lines ``<!-- help: COMMAND -->``. Out: the same, with what ``tltrace COMMAND --help`` prints instead.
+In: a page with lines ``<!-- help: COMMAND -->`` and ``<!-- live: DATASET ctas=2 | WHAT TO TRY -->``. Out: the same,
+with what ``tltrace COMMAND --help`` prints, and a timeline of the data set in place of the picture that follows it, if
+there is one. Each is a page of its own beside the others, made with the site: nothing is fetched, and it works from a
+folder.
 """
 
 from __future__ import annotations
@@ -9,16 +12,49 @@ import contextlib
 import io
 import os
 import re
+from pathlib import Path
 from typing import Any
 
+from tltrace_nb import datasets
 from tltrace_nb.cli import main
 
 _HELP = re.compile(r"<!-- help: ?(?P<command>.*?) ?-->")
+_LIVE = re.compile(
+    r"<!-- live: (?P<name>\S+?)(?: ctas=(?P<ctas>\d+))? \| (?P<words>.*?) -->(?:\s*<picture>.*?</picture>)?", re.DOTALL
+)
+_HEIGHT = 560
+"""Pixels of a timeline in a page."""
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Called by MkDocs for each page."""
-    return _HELP.sub(lambda found: f"```text\n{help_text(found['command'].split())}```", markdown)
+    up = "../" * page.file.src_uri.count("/")
+
+    def live(found: re.Match[str]) -> str:
+        name = found["name"]
+        return (
+            f'<iframe class="live" src="{up}{_address(found)}" title="Timeline of {name}" height="{_HEIGHT}" '
+            f'loading="lazy"></iframe>\n\n{found["words"]}'
+        )
+
+    helped = _HELP.sub(lambda found: f"```text\n{help_text(found['command'].split())}```", markdown)
+    return _LIVE.sub(live, helped)
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Called by MkDocs when the pages are written: the timelines in them are made."""
+    for page in Path(config["docs_dir"]).rglob("*.md"):
+        for found in _LIVE.finditer(page.read_text(encoding="utf-8")):
+            path = Path(config["site_dir"]) / _address(found)
+            path.parent.mkdir(exist_ok=True)
+            ctas = int(found["ctas"]) if found["ctas"] else None
+            datasets.load(found["name"]).to_html(path, ctas=ctas)
+
+
+def _address(found: re.Match[str]) -> str:
+    """Where the page of a timeline lies in the site."""
+    part = f"-{found['ctas']}" if found["ctas"] else ""
+    return f"live/{found['name'].rpartition('/')[2]}{part}.html"
 
 
 def help_text(command: list[str]) -> str:

@@ -19,7 +19,7 @@ export class Spoken {
 
   say(): void {
     const { focused, events, header } = this.scene;
-    this.live.textContent = focused >= 0 ? sentence(focused, events, this.texts, header.ns) : "";
+    this.live.textContent = focused >= 0 ? sentence(focused, events, this.texts, header) : "";
   }
 
   /** The first events in view, lane by lane. */
@@ -29,7 +29,7 @@ export class Spoken {
     const heads = ["name", "payload", "start", "duration", "lane"];
     const body = h("tbody");
     for (const i of found.positions) {
-      const facts = new Map(factsOf(i, events, this.texts, header.ns).map(({ key, value }) => [key, value]));
+      const facts = new Map(factsOf(i, events, this.texts, header).map(({ key, value }) => [key, value]));
       const cells = [
         this.texts.name(i),
         ...["payload", "start", "duration", "track"].map((key) => facts.get(key) ?? ""),

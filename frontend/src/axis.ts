@@ -1,15 +1,12 @@
 // Time on the screen: the unit, the part in view, and where ticks stand.
 
 import type { Events, Lane } from "./events";
-import { number } from "./format";
+import { number, UNITS } from "./format";
+import { type Section, sectionAt, sections } from "./sections";
+import type { Span, Unit } from "./span";
+import type { LaunchFacts } from "./wire";
 
-export type Unit = "cycles" | "ns";
-
-/** A part of the axis, in its unit. */
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
+export type { Span, Unit } from "./span";
 
 /** How cycles of a lane map to the axis: offset + rate * cycles. */
 export interface Line {
@@ -28,6 +25,9 @@ export class Axis {
   readonly whole: Span;
   /** What stands before the axis's own zero, for labels. */
   readonly origin: bigint;
+  /** The launches that are shown, where there are several: each counts its own time. */
+  readonly sections: readonly Section[];
+  private readonly shifts: ReadonlyMap<number, number>;
 
   /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
   constructor(
@@ -35,8 +35,16 @@ export class Axis {
     readonly unit: Unit,
     beside: Events | null = null,
     room: Span | null = null,
+    launches: readonly LaunchFacts[] = [],
+    hidden: ReadonlySet<number> = new Set(),
   ) {
-    if (unit === "cycles") {
+    this.sections = sections(events, unit, launches, hidden);
+    const before = unit === "cycles" ? Number(events.origin) : 0;
+    this.shifts = new Map(this.sections.map(({ launch, zero }) => [launch, zero + before]));
+    if (this.sections.length) {
+      this.origin = 0n;
+      this.whole = { from: this.sections[0].from, to: this.sections[this.sections.length - 1].to };
+    } else if (unit === "cycles") {
       this.origin = events.origin;
       const offset = beside ? Number(beside.origin - events.origin) : 0;
       const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
@@ -52,7 +60,9 @@ export class Axis {
   }
 
   line(lane: Lane): Line {
-    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
+    const shift = lane.launch === null ? 0 : (this.shifts.get(lane.launch) ?? 0);
+    if (this.unit === "ns") return { offset: lane.nsOffset - Number(this.origin) + shift, rate: lane.nsRate };
+    return shift ? { offset: shift, rate: 1 } : SAME;
   }
 
   /** The same for a lane of other events, which may be counted from another origin. */
@@ -97,12 +107,22 @@ export class Axis {
     return this.fit({ from, to: from + next });
   }
 
+  /** Where ticks stand in `span`: at round times of the launch, or of all. */
+  ticks(span: Span, step: number): number[] {
+    if (!this.sections.length) return ticks(span, step, this.origin);
+    return this.sections.flatMap(({ from, to, zero }) => {
+      const [low, high] = [Math.max(from, span.from), Math.min(to, span.to)];
+      return low < high ? ticks({ from: low - zero, to: high - zero }, step, 0n).map((time) => time + zero) : [];
+    });
+  }
+
   /** A time of the axis as text, with the digits that a step of `step` needs. */
-  label(value: number, step: number): string {
+  label(time: number, step: number): string {
+    const value = this.sections.length ? time - sectionAt(this.sections, time).zero : time;
     if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
-    const [size, name] = step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const { size, unit } = UNITS.find((each) => step >= each.size) ?? UNITS[2];
     const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step / size) - 1e-9)));
-    return `${number((Number(this.origin) + value) / size, digits)} ${name}`;
+    return `${number((Number(this.origin) + value) / size, digits)} ${unit}`;
   }
 }
 

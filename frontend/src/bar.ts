@@ -3,7 +3,8 @@
 import type { Unit } from "./axis";
 import { css } from "./color";
 import { h } from "./dom";
-import { clean, count, duration, number } from "./format";
+import { lightHint } from "./facts";
+import { clean, count, duration, number, short } from "./format";
 import { COLOR_BY, type ColorBy } from "./paint";
 import type { Tool } from "./pointer";
 import { HELP } from "./query";
@@ -23,6 +24,16 @@ export interface Choices {
   tool(): Tool;
   use(tool: Tool): void;
   help(): void;
+  /** Show the lines of the kernel, or hide them. */
+  lines(): void;
+  /** Show how durations are spread, or hide it. */
+  aggregate(): void;
+  /** Draw this over the lanes; nothing for the empty text. */
+  over(which: string): void;
+  /** What can be drawn over the lanes. */
+  readonly overs: readonly string[];
+  /** Offer what can be taken away, near a button. */
+  save(near: HTMLElement): void;
   /** Give the keyboard back to the lanes. */
   home(): void;
 }
@@ -42,6 +53,7 @@ export class Bar {
   private readonly next = button("↓", "next match (N)");
   private readonly colors: HTMLSelectElement;
   private readonly arrows: HTMLSelectElement;
+  private readonly over: HTMLSelectElement;
   private readonly unit: HTMLSelectElement;
   private readonly tools: HTMLButtonElement[];
   private readonly folded = button("Fold", "collapse or open all groups");
@@ -71,6 +83,7 @@ export class Bar {
       ARROWS.map((each) => [each, `arrows: ${each}`]),
       state.arrows,
     );
+    this.over = choice("Over the lanes", [["", "over: nothing"], ...to.overs.map((each) => [each, each] as const)], "");
     this.unit = choice(
       "Unit of time",
       scene.units.map((unit) => [unit, unit]),
@@ -78,6 +91,9 @@ export class Bar {
     );
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
     const badge = header.badge;
+    const lines = button("Lines", "lines of the kernel, with their time (O)");
+    const stats = button("Stats", "durations of all CTAs, and the average iteration (I)");
+    const save = button("Save", "copy or save the picture, save the rows");
     const [all, help] = [
       button("Fit", "show everything (0, or double click beside all events)"),
       button("?", "keys and mouse"),
@@ -90,12 +106,13 @@ export class Bar {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, help);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, stats, save, help);
     const worn = badge
       ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
       : null;
     const there = <T>(elements: readonly (T | null)[]) => elements.filter((each) => each !== null);
-    this.spare = there([device, counted, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    const over = to.overs.length ? this.over : null;
+    this.spare = there([device, counted, over, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
     this.items = there([
       header.title ? title : null,
       worn,
@@ -107,6 +124,7 @@ export class Bar {
       this.hidden,
       this.colors,
       arrows,
+      over,
       unit,
       drags,
       whole,
@@ -128,6 +146,7 @@ export class Bar {
     on(this.filter, "click", () => scene.set({ filter: !scene.state.filter }));
     on(this.colors, "change", () => scene.set({ colorBy: this.colors.value as ColorBy }));
     on(this.arrows, "change", () => scene.set({ arrows: this.arrows.value as Arrows }));
+    on(this.over, "change", () => to.over(this.over.value));
     on(this.unit, "change", () => scene.set({ unit: this.unit.value as Unit }));
     this.tools.forEach((element, n) => {
       on(element, "click", () => to.use(TOOLS[n][0]));
@@ -136,6 +155,9 @@ export class Bar {
     on(this.hidden, "click", () => scene.arrange({ hidden: new Set() }));
     on(all, "click", () => scene.showAll());
     on(help, "click", () => to.help());
+    on(lines, "click", () => to.lines());
+    on(stats, "click", () => to.aggregate());
+    on(save, "click", () => to.save(save));
     on(this.more, "click", () => this.open(Boolean(this.overflow.hidden)));
     this.show();
   }
@@ -182,6 +204,13 @@ export class Bar {
   private placeOf(item: HTMLElement): HTMLElement {
     const later = this.items.slice(this.items.indexOf(item) + 1);
     return later.find((each) => each.parentNode === this.root) ?? this.more;
+  }
+
+  /** What is drawn over the lanes now, be it one of those that can be asked for or another. */
+  showOver(which: string): void {
+    if (![...this.over.options].some(({ value }) => value === which))
+      this.over.append(h("option", { value: which }, which));
+    this.over.value = which;
   }
 
   private searchKey(event: KeyboardEvent): void {
@@ -233,6 +262,7 @@ export class Legend {
   private readonly counts: Uint32Array;
   private readonly chips = new Map<string, HTMLElement>();
   private readonly scales = h("span");
+  private readonly measured = h("span", { class: "tlt-measured", role: "status", hidden: true });
   private readonly rest = h("span", { class: "tlt-count" });
   /** Shows and hides the run before. */
   private readonly before = h(
@@ -253,7 +283,15 @@ export class Legend {
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
     this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
-    this.root.append(this.scales, ...this.chips.values(), ...(scene.ghost ? [this.before] : []), this.rest);
+    const hint = lightHint(scene.header);
+    this.root.append(
+      this.scales,
+      ...this.chips.values(),
+      ...(scene.ghost ? [this.before] : []),
+      this.rest,
+      hint && h("span", { class: "tlt-light", role: "note" }, hint),
+      this.measured,
+    );
     this.show();
   }
 
@@ -283,6 +321,12 @@ export class Legend {
     else this.scene.set({ hiddenNames: [...hiddenNames, name] });
   }
 
+  /** What is measured, in words. */
+  measure(text: string): void {
+    this.measured.textContent = text;
+    this.measured.hidden = !text;
+  }
+
   show(): void {
     const { paint, state, events } = this.scene;
     const swatches = state.colorBy === "name";
@@ -304,8 +348,7 @@ export class Legend {
     const steps = this.scene.paint.colors.slice(0, 32);
     bar.style.background = `linear-gradient(to right, ${steps.map(css).join(",")})`;
     const { colorBy, unit } = this.scene.state;
-    const text = (value: number) =>
-      colorBy === "duration" ? duration(value, unit) : value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+    const text = (value: number) => (colorBy === "duration" ? duration(value, unit) : short(value, 3));
     const line = h("span", { class: "tlt-count" }, `${colorBy} ${text(low)}`);
     const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high)));
     whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";

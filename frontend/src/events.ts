@@ -8,6 +8,10 @@ export interface Lane {
   readonly index: number;
   /** The process under torchrun that it is of; `null` where there is but one. */
   readonly rank: number | null;
+  /** The launch that it is of; `null` where there is but one. */
+  readonly launch: number | null;
+  /** The kernel of that launch; empty where there is but one. */
+  readonly kernel: string;
   readonly cta: number;
   readonly block: readonly [number, number, number];
   readonly thread: number;
@@ -284,6 +288,8 @@ function lanesOf(wire: Wire, rows: Uint8Array): Lane[] {
   const [thread, sm, group, role] = ["thread", "sm", "group", "role"].map(column);
   const [name, ctaCycles] = ["lane", "cta_cycles"].map(column);
   const rank = wire.find("lane_rank");
+  const launch = wire.find("lane_launch");
+  const kernels = new Map(header.launches.map((facts) => [facts.launch, facts.kernel]));
   const offset = wire.find("lane_ns_offset");
   const rate = wire.find("lane_ns_rate");
   let row = 0;
@@ -291,6 +297,8 @@ function lanesOf(wire: Wire, rows: Uint8Array): Lane[] {
     const lane = {
       index,
       rank: rank ? rank[index] : null,
+      launch: launch ? launch[index] : null,
+      kernel: (launch && kernels.get(launch[index])) || "",
       cta: cta[index],
       block: [x[index], y[index], z[index]] as const,
       thread: thread[index],

@@ -1,4 +1,4 @@
-// Numbers and names as text. What a payload looks like is the same as in tltrace_nb/render/text.py.
+// Numbers and names as text, the same as in tltrace_nb/base/numbers.py and words.py: tests/widget/texts.json has both.
 
 const WHOLE = 2 ** 33;
 
@@ -45,39 +45,54 @@ export function payloadText(begin: string, end: string): string {
   return `${begin} → ${end}`;
 }
 
-const grouped = new Intl.NumberFormat("en-US");
-const GROUPED = Array.from(
-  { length: 4 },
-  (_, digits) =>
-    new Intl.NumberFormat("en-US", {
-      minimumFractionDigits: digits,
-      maximumFractionDigits: digits,
-      signDisplay: "negative",
-    }),
-);
+/** With thousands separated; a dash where it is not finite. Ties are rounded away from zero. */
+export function number(value: number | bigint, digits = 0): string {
+  const text = typeof value === "bigint" ? String(value) : value.toFixed(digits);
+  if (typeof value !== "bigint" && !Number.isFinite(value)) return "–";
+  const [whole, rest] = text.replace(/^-(?=[0.]*$)/u, "").split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/gu, ",");
+  return rest === undefined ? grouped : `${grouped}.${rest}`;
+}
+
+/** With no more digits behind the point than it needs. */
+export function short(value: number, digits: number): string {
+  return number(value, digits)
+    .replace(/(\.\d*?)0+$/u, "$1")
+    .replace(/\.$/u, "");
+}
 
 export function count(value: number | bigint, noun: string): string {
-  return `${grouped.format(value)} ${noun}${value === 1 || value === 1n || value === -1 ? "" : "s"}`;
+  return nouns(number(value), value, noun);
 }
 
-/** With thousands separated. */
-export function number(value: number | bigint, digits = 0): string {
-  return GROUPED[digits].format(value);
+function nouns(text: string, value: number | bigint, noun: string): string {
+  return `${text} ${noun}${value === 1 || value === 1n || value === -1 || value === -1n ? "" : "s"}`;
 }
 
-export function nanoseconds(value: number): string {
-  return `${number(value, 1)} ns`;
+/** The units of times in ns, and from which size on each is used: less would be written as 1,000.0 of the next. */
+export const UNITS = [
+  { size: 1e6, unit: "ms", length: 3, point: 6 },
+  { size: 1e3, unit: "µs", length: 2, point: 3 },
+  { size: 1, unit: "ns", length: 1, point: 1 },
+] as const;
+const NEARLY = 0.99995;
+
+function time(ns: number, digits: "length" | "point"): string {
+  const suited = UNITS.find(({ size }) => Math.abs(ns) >= NEARLY * size) ?? UNITS[2];
+  return Number.isFinite(ns) ? `${number(ns / suited.size, suited[digits])} ${suited.unit}` : "–";
 }
 
-/** A span of time in the unit that suits its size. */
+/** A length of time in the unit that suits its size. */
 export function duration(value: number, unit: "cycles" | "ns"): string {
-  if (unit === "cycles") return count(value < 10 ? Math.round(value * 100) / 100 : Math.round(value), "cycle");
-  const size = Math.abs(value);
-  if (size >= 1e6) return `${number(value / 1e6, 3)} ms`;
-  if (size >= 1e3) return `${number(value / 1e3, 2)} µs`;
-  return nanoseconds(value);
+  if (unit === "ns") return time(value, "length");
+  return nouns(short(value, value < 10 ? 2 : 0), value, "cycle");
+}
+
+/** A point in time, in ns, in the unit that suits its size, to the nanosecond. */
+export function moment(ns: number): string {
+  return time(ns, "point");
 }
 
 export function percent(share: number): string {
-  return Number.isFinite(share) ? `${(100 * share).toFixed(share < 0.1 ? 2 : 1)} %` : "–";
+  return Number.isFinite(share) ? `${number(100 * share, share < 0.1 ? 2 : 1)} %` : "–";
 }

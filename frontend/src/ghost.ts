@@ -8,7 +8,14 @@ import type { Theme } from "./theme";
 import type { Header } from "./wire";
 
 const NO_NOTES: Notes = { least: Number.POSITIVE_INFINITY, bar() {}, point() {} };
-const PLAIN: Looks & { unit: Unit } = { unit: "cycles", colorBy: "name", query: "", filter: false, hiddenNames: [] };
+const PLAIN: Looks & { unit: Unit } = {
+  unit: "cycles",
+  colorBy: "name",
+  query: "",
+  filter: false,
+  hiddenNames: [],
+  hiddenLaunches: [],
+};
 
 export class Ghost {
   private readonly marks: Marks;
@@ -38,7 +45,7 @@ export class Ghost {
   /** Colour and hide as `looks` say. */
   follow({ unit, colorBy, query, filter, hiddenNames }: Looks & { unit: Unit }): void {
     const before = this.looks;
-    this.looks = { unit, colorBy, query, filter, hiddenNames };
+    this.looks = { unit, colorBy, query, filter, hiddenNames, hiddenLaunches: [] };
     const axis = new Axis(this.events, this.has(unit) ? unit : "cycles");
     if (unit !== before?.unit || colorBy !== before.colorBy) this.marks.colorBy(colorBy, axis);
     if (query !== before?.query || filter !== before.filter || hiddenNames !== before.hiddenNames)

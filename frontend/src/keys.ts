@@ -11,6 +11,13 @@ export interface Desk {
   leave(): void;
   use(tool: Tool): void;
   nextColor(): void;
+  /** Back (-1) and forth (1) through what was seen. */
+  go(by: -1 | 1): void;
+  present(): void;
+  lines(): void;
+  aggregate(): void;
+  /** Write on what is measured or focused. */
+  remark(): void;
 }
 
 interface Binding {
@@ -21,6 +28,7 @@ interface Binding {
 }
 
 const PAGE = 0.8;
+const AGAIN = "Shift Backspace";
 
 function laneKey(scene: Scene): string {
   if (scene.focused < 0) {
@@ -80,6 +88,22 @@ export const BINDINGS: readonly Binding[] = [
   { keys: ["x", "X"], shown: "X", does: "hide the lane", run: onLane((scene, key) => scene.toggle("hidden", key)) },
   { keys: ["{"], shown: "{", does: "move the lane up", run: onLane((scene, key) => scene.move(key, -1)) },
   { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
+  { keys: ["Backspace"], shown: "Backspace", does: "undo (also Ctrl Z)", run: (_, desk) => desk.go(-1) },
+  { keys: [AGAIN], shown: "Shift Backspace", does: "redo (also Ctrl Shift Z)", run: (_, desk) => desk.go(1) },
+  {
+    keys: ["b", "B"],
+    shown: "B",
+    does: "a note on the event, or on what is measured",
+    run: (_, desk) => desk.remark(),
+  },
+  {
+    keys: ["i", "I"],
+    shown: "I",
+    does: "durations of all CTAs, and the average iteration",
+    run: (_, desk) => desk.aggregate(),
+  },
+  { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
+  { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
   { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
   { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
   { keys: ["Escape"], shown: "Esc", does: "clear the selection, then leave the view", run: (_, desk) => desk.leave() },
@@ -104,8 +128,13 @@ export function press(event: KeyboardEvent, scene: Scene, desk: Desk): boolean {
     desk.copy();
     return true;
   }
+  if ((event.ctrlKey || event.metaKey) && ["z", "y"].includes(event.key.toLowerCase())) {
+    desk.go(event.shiftKey || event.key.toLowerCase() === "y" ? 1 : -1);
+    return true;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
-  const binding = BINDINGS.find(({ keys }) => keys.includes(event.key));
+  const key = event.key === "Backspace" && event.shiftKey ? AGAIN : event.key;
+  const binding = BINDINGS.find(({ keys }) => keys.includes(key));
   binding?.run(scene, desk, event.key);
   return binding !== undefined;
 }

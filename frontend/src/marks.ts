@@ -10,7 +10,7 @@ import type { State } from "./state";
 import type { Header } from "./wire";
 
 /** What a reader has asked to see of the events. */
-export type Looks = Pick<State, "colorBy" | "query" | "filter" | "hiddenNames">;
+export type Looks = Pick<State, "colorBy" | "query" | "filter" | "hiddenNames" | "hiddenLaunches">;
 
 export class Marks {
   readonly paint: Paint;
@@ -32,8 +32,9 @@ export class Marks {
   }
 
   /** Search, filter and hide; returns what is wrong with the query, or null. */
-  search({ query, filter, hiddenNames }: Looks, axis: Axis): string | null {
+  search({ query, filter, hiddenNames, hiddenLaunches }: Looks, axis: Axis): string | null {
     const { events, paint } = this;
+    const away = new Set(hiddenLaunches);
     const hidden = new Set(hiddenNames.map((name) => events.names.indexOf(name)));
     let test = null;
     let wrong: string | null = null;
@@ -43,11 +44,15 @@ export class Marks {
       wrong = (error as Error).message;
     }
     const found: number[] = [];
-    for (let i = 0; i < events.count; i++) {
-      const fits = test?.(i) ?? false;
-      const out = hidden.has(events.nameCode(i)) || (filter && test !== null && !fits);
-      paint.marks[i] = (paint.marks[i] & SELECTED) | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
-      if (fits && !out) found.push(i);
+    for (let row = 0; row < events.rowLane.length; row++) {
+      const { launch } = events.lanes[events.rowLane[row]];
+      const gone = launch !== null && away.has(launch);
+      for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+        const fits = test?.(i) ?? false;
+        const out = gone || hidden.has(events.nameCode(i)) || (filter && test !== null && !fits);
+        paint.marks[i] = (paint.marks[i] & SELECTED) | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
+        if (fits && !out) found.push(i);
+      }
     }
     this.matches = test ? byStart(found, (i) => axis.startOf(i)) : null;
     this.filter = filter;

@@ -1,8 +1,11 @@
-// The menu of a label: pin, hide, move, collapse.
+// The menus over the lanes: of a label (pin, hide, move, collapse), and any other list of things to do.
 
 import { h } from "./dom";
 import type { Scene } from "./scene";
 import type { Strip } from "./tree";
+
+/** What is offered, and what it does. */
+export type Entry = readonly [string, () => void];
 
 export class Menu {
   private root: HTMLElement | null = null;
@@ -15,8 +18,12 @@ export class Menu {
   ) {}
 
   open(strip: Strip, x: number, y: number): void {
+    this.show(this.entries(strip), x, y);
+  }
+
+  show(entries: readonly Entry[], x: number, y: number): void {
     this.close();
-    const items = this.entries(strip).map(([text, act]) => {
+    const items = entries.map(([text, act]) => {
       const item = h("button", { type: "button", role: "menuitem" }, text);
       item.addEventListener("click", () => {
         this.close();
@@ -26,7 +33,7 @@ export class Menu {
       return item;
     });
     const root = h("div", { class: "tlt-menu", role: "menu" }, ...items);
-    root.style.left = `${x}px`;
+    root.style.left = `${Math.max(Math.min(x, this.stage.clientWidth - 190), 0)}px`;
     root.style.top = `${Math.max(Math.min(y, this.stage.clientHeight - items.length * 25 - 10), 0)}px`;
     root.addEventListener("keydown", (event) => {
       event.stopPropagation();
@@ -39,11 +46,11 @@ export class Menu {
     items[0].focus();
   }
 
-  private entries({ node }: Strip): [string, () => void][] {
+  private entries({ node }: Strip): Entry[] {
     const { scene } = this;
     const { key } = node;
     const { pinned, collapsed } = scene.state.lanes;
-    const entries: [string, () => void][] = [
+    const entries: Entry[] = [
       [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
       ["Hide", () => scene.toggle("hidden", key)],
       ["Move up", () => scene.move(key, -1)],

@@ -124,7 +124,7 @@ export class Minimap {
     let grabbed = 0;
     const timeAt = (event: PointerEvent) => {
       const box = canvas.getBoundingClientRect();
-      const left = gutter();
+      const left = gutter() * (box.width / canvas.offsetWidth || 1); // larger where it is presented
       const { from, to } = scene.axis.all;
       return from + ((event.clientX - box.left - left) / Math.max(box.width - left, 1)) * (to - from);
     };

@@ -2,6 +2,7 @@
 
 import { arrow } from "./arrow";
 import type { Span } from "./axis";
+import type { Bands } from "./bands";
 import { context2d } from "./dom";
 import { duration } from "./format";
 import { AXIS, FONT, type Frame, middleOf, type Placed, Places, placed, stuck, xOf } from "./frame";
@@ -11,6 +12,10 @@ import { ROW } from "./tree";
 import { arrowsFrom, arrowsTo } from "./walk";
 
 export class Overlay {
+  /** What is drawn over the lanes on demand. */
+  bands: Bands | null = null;
+  /** The notes on the lanes. */
+  remarks: Bands | null = null;
   private readonly context: CanvasRenderingContext2D;
 
   constructor(
@@ -42,6 +47,8 @@ export class Overlay {
     context.beginPath();
     context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
     context.clip();
+    this.bands?.draw(context, shown, frame, theme);
+    this.remarks?.draw(context, shown, frame, theme);
     if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);

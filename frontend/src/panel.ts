@@ -37,7 +37,7 @@ export class Panel {
 
   private details(i: number): HTMLElement {
     const list = h("dl");
-    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header.ns))
+    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header))
       list.append(h("dt", {}, key), h("dd", { dir: "auto" }, value));
     return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
   }

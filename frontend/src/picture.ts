@@ -1,7 +1,7 @@
 // Draws the lanes, their labels and the time axis on a canvas. Everything here is in device pixels.
 
 import { arrow } from "./arrow";
-import { tickStep, ticks } from "./axis";
+import { tickStep } from "./axis";
 import { css } from "./color";
 import { context2d } from "./dom";
 import { lowerBound } from "./events";
@@ -115,6 +115,9 @@ export class Picture {
         Math.max(1, Math.round(frame.ratio)),
         frame.height * frame.ratio,
       );
+    context.fillStyle = theme.soft; // where one launch ends and the next begins
+    for (const { from } of this.scene.axis.sections.slice(1))
+      context.fillRect(Math.round(xOf(from, this.scene.span, frame) * frame.ratio), 0, 1, frame.height * frame.ratio);
   }
 
   private bars(shown: readonly Placed[], frame: Frame, notes: Collected): void {
@@ -340,10 +343,15 @@ export class Picture {
       if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
     }
     context.fillStyle = theme.soft;
-    const unit = scene.axis.unit === "ns" ? "ns since the first CTA" : "cycles since CTA entry";
+    const unit = scene.axis.unit === "ns" ? `ns since ${this.first} CTA` : "cycles since CTA entry";
     context.fillText(ruler.elide(unit, left - 16 * ratio), 8 * ratio, top / 2);
     context.fillStyle = theme.line;
     context.fillRect(0, top - 1, width, 1);
+  }
+
+  /** Whose CTA the axis counts from. */
+  private get first(): string {
+    return this.scene.axis.sections.length > 1 ? "each launch's first" : "the first";
   }
 
   private nothing(frame: Frame, theme: Theme): void {
@@ -361,10 +369,7 @@ export class Picture {
 
   private tickPlaces(frame: Frame): [time: number, x: number][] {
     const { axis, span } = this.scene;
-    return ticks(span, this.step(frame), axis.origin).map((time) => [
-      time,
-      Math.round(xOf(time, span, frame) * frame.ratio),
-    ]);
+    return axis.ticks(span, this.step(frame)).map((time) => [time, Math.round(xOf(time, span, frame) * frame.ratio)]);
   }
 }
 

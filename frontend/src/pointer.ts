@@ -1,7 +1,9 @@
 // Mouse, touchpad and fingers on the lanes.
 
+import type { Lane } from "./events";
 import { AXIS, type Frame, placed, stuck, timeAt } from "./frame";
 import { hit } from "./hit";
+import { snapped } from "./measure";
 import type { Scene } from "./scene";
 import { GAP, HEAD, ROW, type Strip } from "./tree";
 
@@ -9,6 +11,8 @@ export type Tool = "select" | "pan" | "measure";
 
 /** How near, in pixels, an event is to the pointer that hovers it. */
 const REACH = 3;
+/** How near, in pixels, an edge is to which a measuring pointer jumps. */
+const SNAP = 7;
 const SLOP = 4;
 /** Size of the corner that the browser makes the handle of a height. */
 const CORNER = 16;
@@ -61,7 +65,12 @@ export class Pointer {
 
   private place(event: MouseEvent): { x: number; y: number } {
     const box = this.stage.getBoundingClientRect();
-    return { x: event.clientX - box.left - this.stage.clientLeft, y: event.clientY - box.top - this.stage.clientTop };
+    const scale = box.width / this.stage.offsetWidth || 1; // larger where it is presented
+    const { clientLeft, clientTop } = this.stage;
+    return {
+      x: (event.clientX - box.left) / scale - clientLeft,
+      y: (event.clientY - box.top) / scale - clientTop,
+    };
   }
 
   /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
@@ -77,20 +86,31 @@ export class Pointer {
     return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
   }
 
+  /** The rows of all rows at `y`, all of them in a collapsed branch, and the first lane there. */
+  private rowsAt(y: number): { rows: number[]; lane: Lane | null } {
+    const { strip, row } = this.stripAt(y);
+    if (!strip || strip.kind === "head" || (strip.kind === "lane" && row < 0)) return { rows: [], lane: null };
+    const { lanes } = strip.node;
+    if (strip.kind === "lane") return { rows: [row], lane: lanes[0] };
+    return { rows: lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n)), lane: lanes[0] };
+  }
+
+  /** The time at a place, or that of an edge near it. */
+  private edgeAt(x: number, y: number): number {
+    const frame = this.to.frame();
+    const { span } = this.scene;
+    const perPixel = (span.to - span.from) / (frame.width - frame.gutter);
+    return snapped(this.scene, this.rowsAt(y).rows, timeAt(x, span, frame), SNAP * perPixel);
+  }
+
   /** The event at a place; -1 for none. In a collapsed branch, one of any of its lanes. */
   eventAt(x: number, y: number): number {
     const { scene } = this;
     const frame = this.to.frame();
     if (x < frame.gutter || x > frame.width) return -1;
-    const { strip, row } = this.stripAt(y);
-    if (!strip || strip.kind === "head" || (strip.kind === "lane" && row < 0)) return -1;
     const time = timeAt(x, scene.span, frame);
     const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
-    const rows =
-      strip.kind === "lane"
-        ? [row]
-        : strip.node.lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n));
-    for (const each of rows) {
+    for (const each of this.rowsAt(y).rows) {
       const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[each]]);
       const found = hit(scene.events, each, (time - offset) / rate, (REACH * perPixel) / rate);
       if (found >= 0) return found;
@@ -116,7 +136,7 @@ export class Pointer {
       : event.pointerType === "touch" && tool === "select"
         ? "pan"
         : tool;
-    const time = timeAt(x, this.scene.span, frame);
+    const time = kind === "measure" ? this.edgeAt(x, y) : timeAt(x, this.scene.span, frame);
     this.drag = { kind, x, y, time, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
     this.stage.setPointerCapture(event.pointerId);
   }
@@ -146,14 +166,15 @@ export class Pointer {
   private dragged(drag: Drag, x: number, y: number, done: boolean): void {
     const { scene } = this;
     const frame = this.to.frame();
-    const time = timeAt(Math.min(Math.max(x, frame.gutter), frame.width), scene.span, frame);
+    const within = Math.min(Math.max(x, frame.gutter), frame.width);
+    const time = drag.kind === "measure" ? this.edgeAt(within, y) : timeAt(within, scene.span, frame);
     const span = { from: Math.min(time, drag.time), to: Math.max(time, drag.time) };
     if (drag.kind === "pan") {
       const shift = drag.time - timeAt(x, scene.span, frame);
       if (shift) scene.look({ from: scene.span.from + shift, to: scene.span.to + shift });
       scene.scrollTo(drag.scroll + drag.y - y);
     } else if (drag.kind === "measure") {
-      scene.measured = span;
+      scene.measured = { ...span, lane: this.rowsAt(y).lane ?? this.rowsAt(drag.y).lane };
       scene.brush(scene.area, false);
     } else if (drag.kind === "select") {
       const top = AXIS + scene.rows.pinnedHeight - scene.state.scroll;

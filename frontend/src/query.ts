@@ -11,6 +11,7 @@ type Field =
   | "end"
   | "cta"
   | "sm"
+  | "launch"
   | "thread"
   | "lane"
   | "group"
@@ -27,6 +28,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   end: "end",
   cta: "cta",
   sm: "sm",
+  launch: "launch",
   thread: "thread",
   t: "thread",
   lane: "lane",
@@ -46,7 +48,7 @@ export const HELP: readonly (readonly [string, string])[] = [
   ["-load", "all but these"],
   ["payload>=3", "a number: = != > >= < <="],
   ["dur=100..200", "from, to"],
-  ["cta=0 sm= thread= start> end<", "more numbers; times in cycles"],
+  ["cta=0 sm= thread= launch= start> end<", "more numbers; times in cycles"],
   ["lane:main", "part of a text"],
   ["role: group: source: kind:", "more texts"],
 ];
@@ -155,6 +157,8 @@ function numberOf(field: Field, events: Events): (i: number) => number {
       return (i) => origin + events.end(i);
     case "cta":
       return (i) => events.laneOf(i).cta;
+    case "launch":
+      return (i) => events.laneOf(i).launch ?? 1;
     case "sm":
       return (i) => events.laneOf(i).sm;
     default:

@@ -9,13 +9,18 @@ import type { Levels } from "./levels";
 import { Marks } from "./marks";
 import type { Paint } from "./paint";
 import type { Raster } from "./raster";
-import { ARROWS, restore, type Saved, type State } from "./state";
+import { ARROWS, restore, type Saved, type State, save } from "./state";
 import { foldedAtFirst, HEAD, type Node, PLAIN, Rows, siblings, tree, UNDER } from "./tree";
 import { arrowsFrom, arrowsTo, firstInView, onNextLane } from "./walk";
-import type { Header } from "./wire";
+import type { Header, LaunchFacts } from "./wire";
 
 /** "moved": the part in view; "codes": what events are painted as; "state": what else a view looks like. */
 export type Change = "codes" | "frame" | "hover" | "focus" | "selection" | "moved" | "state" | "message";
+
+/** A length that is measured, and the lane on which, whose clock it goes by. */
+export interface Measured extends Span {
+  readonly lane: Lane | null;
+}
 
 export class Scene {
   readonly marks: Marks;
@@ -34,7 +39,7 @@ export class Scene {
   focused = -1;
   area: Area | null = null;
   /** A length that is measured, without selecting. */
-  measured: Span | null = null;
+  measured: Measured | null = null;
   /** What a query, or a selection, could not do. */
   message = "";
   /** Whether the query makes no sense; the message says why. */
@@ -54,6 +59,8 @@ export class Scene {
     const severalCtas = events.lanes.some(
       (lane) => lane.cta !== events.lanes[0].cta || lane.rank !== events.lanes[0].rank,
     );
+    const hiddenLaunches = hiddenAtFirst(header.launches);
+    const shown = this.roots.filter((root) => !hiddenLaunches.includes(root.lanes[0].launch ?? 0));
     const plain: State = {
       unit: header.ns && severalCtas ? "ns" : "cycles",
       span: null,
@@ -63,8 +70,9 @@ export class Scene {
       query: "",
       filter: false,
       hiddenNames: [],
+      hiddenLaunches,
       ghost: true,
-      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots, events.count)) },
+      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(shown, events.count)) },
     };
     this.state = restore(plain, saved, this.units);
     this.axis = this.newAxis();
@@ -93,11 +101,15 @@ export class Scene {
   private newAxis(): Axis {
     const { unit } = this.state;
     const room = this.header.room?.[unit];
-    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
+    const hidden = new Set(this.state.hiddenLaunches);
+    const span = room ? { from: room[0], to: room[1] } : null;
+    return new Axis(this.events, unit, this.beside?.events, span, this.header.launches, hidden);
   }
 
   private newRows(): Rows {
-    return new Rows(this.roots, this.state.lanes, this.beside ? UNDER : 0);
+    const { hiddenLaunches, lanes } = this.state;
+    const roots = this.roots.filter((root) => !hiddenLaunches.includes(root.lanes[0].launch ?? 0));
+    return new Rows(roots, lanes, this.beside ? UNDER : 0);
   }
 
   on(change: Change, listener: () => void): void {
@@ -208,7 +220,7 @@ export class Scene {
   }
 
   /** Bring `lane` into view, opening what hides it. */
-  private reveal(lane: Lane): void {
+  reveal(lane: Lane): void {
     const above = ancestors(this.roots, lane);
     const { collapsed, hidden, pinned } = this.state.lanes;
     if (above.some((key) => pinned.includes(key))) return;
@@ -297,15 +309,18 @@ export class Scene {
   // What is coloured, dimmed and hidden
 
   set(
-    change: Partial<Pick<State, "unit" | "colorBy" | "arrows" | "query" | "filter" | "hiddenNames" | "ghost">>,
+    change: Partial<
+      Pick<State, "unit" | "colorBy" | "arrows" | "query" | "filter" | "hiddenNames" | "hiddenLaunches" | "ghost">
+    >,
   ): void {
     const before = this.state;
     this.state = { ...before, ...change };
-    if (this.state.unit !== before.unit) {
+    const moved = this.state.unit !== before.unit || this.state.hiddenLaunches !== before.hiddenLaunches;
+    if (moved) {
       this.state = { ...this.state, span: null };
       this.area = this.measured = null;
     }
-    if (this.state.unit !== before.unit || this.state.ghost !== before.ghost) {
+    if (moved || this.state.ghost !== before.ghost) {
       this.axis = this.newAxis();
       this.span = this.spanOf(this.state);
       this.rows = this.newRows();
@@ -315,8 +330,10 @@ export class Scene {
       this.tell("codes");
     }
     this.ghost?.follow(this.state);
-    const { query, filter, hiddenNames } = this.state;
-    if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
+    const { query, filter, hiddenNames, hiddenLaunches } = this.state;
+    const same = query === before.query && filter === before.filter && hiddenNames === before.hiddenNames;
+    if (!same || hiddenLaunches !== before.hiddenLaunches) this.search();
+    this.scrollTo(this.state.scroll);
     this.tell("frame", "state");
   }
 
@@ -344,17 +361,30 @@ export class Scene {
     if (gone(this.focused)) this.focus(-1);
   }
 
+  /** Go back to a state of before, and to what was selected then. */
+  recall(state: State, selected: Uint32Array | null): void {
+    this.restore(save(state));
+    this.area = null;
+    if (selected !== this.selected) this.select(selected);
+  }
+
   /** Take over what was saved. */
   restore(saved: Saved): void {
     const next = restore(this.state, saved, this.units);
-    const { unit, colorBy, arrows, query, filter, hiddenNames, ghost } = next;
-    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, ghost });
+    const { unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost });
     this.arrange(next.lanes);
     this.state = { ...this.state, span: next.span };
     this.span = this.spanOf(this.state);
     this.scrollTo(next.scroll);
     this.tell("frame");
   }
+}
+
+/** Of launches of one kernel and shape the last is shown. */
+function hiddenAtFirst(launches: readonly LaunchFacts[]): number[] {
+  const last = new Map(launches.map(({ group, launch }) => [group, launch]));
+  return launches.filter(({ group, launch }) => last.get(group) !== launch).map(({ launch }) => launch);
 }
 
 function withRoom({ from, to }: Span): Span {

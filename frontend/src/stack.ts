@@ -5,7 +5,8 @@ export const MOST_ROWS = 48;
 
 /**
  * Rows for the events `from`..`to` of a lane, which are sorted by start, the longer first. Writes them into `rows` and
- * returns how many there are. An event of no duration takes a cycle, so that two at once stay apart.
+ * returns how many there are. An event of no duration takes a cycle, so that two at once stay apart. The pictures of
+ * Python have the same rule (`sub_rows` in render/lanes.py); tests/widget/rows.json has what both must give.
  */
 export function stack(
   start: Float64Array,

@@ -19,6 +19,8 @@ export interface State {
   /** Whether the query hides what does not match. */
   readonly filter: boolean;
   readonly hiddenNames: readonly string[];
+  /** Numbers of the launches that are not shown. */
+  readonly hiddenLaunches: readonly number[];
   /** Whether the run before is drawn under the lanes, where there is one. */
   readonly ghost: boolean;
   readonly lanes: Arrangement;
@@ -34,6 +36,7 @@ export interface Saved {
   query?: string;
   filter?: boolean;
   hidden_names?: string[];
+  hidden_launches?: number[];
   ghost?: boolean;
   collapsed?: string[];
   hidden?: string[];
@@ -52,6 +55,7 @@ export function save(state: State): Required<Saved> {
     query: state.query,
     filter: state.filter,
     hidden_names: [...state.hiddenNames],
+    hidden_launches: [...state.hiddenLaunches],
     ghost: state.ghost,
     collapsed: [...lanes.collapsed],
     hidden: [...lanes.hidden],
@@ -74,6 +78,7 @@ export function restore(state: State, saved: Saved, units: readonly Unit[]): Sta
     query: saved.query ?? state.query,
     filter: saved.filter ?? state.filter,
     hiddenNames: saved.hidden_names ?? state.hiddenNames,
+    hiddenLaunches: saved.hidden_launches ?? state.hiddenLaunches,
     ghost: saved.ghost ?? state.ghost,
     lanes: {
       collapsed: saved.collapsed ? new Set(saved.collapsed) : lanes.collapsed,

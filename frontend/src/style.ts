@@ -43,6 +43,7 @@ export const STYLE = `
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
 .tlt-note { padding: 0 8px 4px; overflow-wrap: anywhere; }
+.tlt-verdict { color: var(--tlt-accent); }
 .tlt-warn { color: var(--tlt-warn); }
 .tlt-map { display: block; width: 100%; height: 34px; border-top: 1px solid var(--tlt-line); cursor: grab;
   touch-action: pan-y; }
@@ -67,6 +68,36 @@ export const STYLE = `
 .tlt-menu button { border: 0; text-align: left; }
 .tlt-legend { display: flex; flex-wrap: wrap; gap: 2px 4px; padding: 5px 8px; border-top: 1px solid var(--tlt-line);
   max-height: 84px; overflow: auto; align-items: center; }
+.tlt-measured { margin-left: auto; padding: 1px 8px; border-radius: 3px; background: var(--tlt-accent);
+  color: var(--tlt-ground); font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.tlt-remarks { padding: 4px 8px; border-top: 1px solid var(--tlt-line); }
+.tlt-remarks > div { display: flex; flex-wrap: wrap; gap: 2px 14px; max-height: 90px; overflow: auto; }
+.tlt-remarks button { border: 0; height: 20px; padding: 0 5px; min-width: 0; overflow-wrap: anywhere; }
+.tlt-remarks input { width: min(420px, 100%); }
+.tlt-aggregate { display: grid; gap: 10px; max-height: 420px; overflow: auto; padding: 8px 10px;
+  border-top: 1px solid var(--tlt-line); }
+.tlt-aggregate h3 { font-size: 12px; margin: 0 0 4px; font-weight: 600; }
+.tlt-aggregate section { min-width: 0; overflow-x: auto; }
+.tlt-aggregate button { border: 0; height: 22px; padding: 1px 4px; }
+.tlt-histogram { display: block; background: var(--tlt-head); }
+.tlt-fold { display: grid; grid-template-columns: 150px 1fr; gap: 8px; align-items: center; }
+.tlt-fold > :first-child { color: var(--tlt-soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.tlt-fold svg { display: block; background: var(--tlt-head); }
+.tlt-lines { max-height: 300px; overflow: auto; padding: 6px 10px; border-top: 1px solid var(--tlt-line); }
+.tlt-lines button { border: 0; height: 19px; padding: 0 4px; color: var(--tlt-accent); }
+.tlt-lines code { font: 11.5px ui-monospace, monospace; white-space: pre; background: none; color: inherit; }
+.tlt-lines td:nth-child(2), .tlt-lines th:nth-child(2) { text-align: left; max-width: 60ch; overflow: hidden;
+  text-overflow: ellipsis; }
+.tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
+.tlt-line-time { position: relative; min-width: 130px; }
+.tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
+.tlt-present { zoom: 1.5; }
+.tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
+.tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
+.tlt-launches { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 0 8px 6px; max-height: 92px; overflow-y: auto; }
+.tlt-launches bdi { font-weight: 600; }
+.tlt-launches button { margin-left: 5px; }
+.tlt-launches .tlt-count { margin-left: 4px; }
 .tlt-legend button { display: inline-flex; align-items: center; gap: 5px; border-color: transparent; max-width: 22em;
   height: 21px; padding: 0 6px; }
 .tlt-legend button > bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }

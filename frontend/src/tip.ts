@@ -25,7 +25,7 @@ export class Tip {
     if (i < 0 || !pointer) return;
     if (this.said !== i) {
       this.said = i;
-      const facts = factsOf(i, scene.events, this.texts, scene.header.ns);
+      const facts = factsOf(i, scene.events, this.texts, scene.header);
       const lines = facts.map(({ key, value }) => h("div", {}, `${key} `, h("span", { dir: "auto" }, value)));
       root.replaceChildren(h("b", { dir: "auto" }, this.texts.name(i)), ...lines);
     }

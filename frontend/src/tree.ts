@@ -1,4 +1,4 @@
-// The tree of lanes, rank > SM > CTA > group and thread > lane, and the strips of it that are shown, from the top.
+// The tree of lanes, rank or launch > SM > CTA > group and thread > lane, and the strips of it that are shown, from the top.
 
 import type { Lane } from "./events";
 import { clean } from "./format";
@@ -55,7 +55,11 @@ export const UNDER = 7;
 
 type Words = (lane: Lane) => string;
 
-const RANK: Words = (lane) => (lane.rank === null ? "" : `rank ${lane.rank}`);
+const PART_KEY = ({ rank, launch }: Lane) => (rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "");
+const PART: Words = ({ rank, launch, kernel }) => {
+  if (rank !== null) return `rank ${rank}`;
+  return launch !== null ? [`launch ${launch}`, clean(kernel, 30)].filter(Boolean).join(" · ") : "";
+};
 const SM: Words = (lane) => (lane.sm >= 0 ? `SM ${lane.sm}` : "");
 const CTA: Words = (lane) => `CTA ${lane.cta}`;
 const THREAD: Words = (lane) => {
@@ -65,7 +69,7 @@ const THREAD: Words = (lane) => {
 const LANE: Words = (lane) => clean(lane.name, 40);
 
 const STEPS: readonly { readonly key: (lane: Lane) => string; readonly words: Words }[] = [
-  { key: (lane) => (lane.rank === null ? "" : `rank${lane.rank}`), words: RANK },
+  { key: PART_KEY, words: PART },
   { key: (lane) => `sm${lane.sm}`, words: SM },
   { key: (lane) => `cta${lane.cta}`, words: CTA },
   { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
@@ -75,7 +79,12 @@ const STEPS: readonly { readonly key: (lane: Lane) => string; readonly words: Wo
 /** The tree over `lanes`, as nodes of the first step. Ranks, SMs and CTAs ascend; threads and lanes stay in the given order. */
 export function tree(lanes: readonly Lane[]): Node[] {
   const ordered = [...lanes].sort(
-    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index,
+    (a, b) =>
+      (a.rank ?? 0) - (b.rank ?? 0) ||
+      (a.launch ?? 0) - (b.launch ?? 0) ||
+      a.sm - b.sm ||
+      a.cta - b.cta ||
+      a.index - b.index,
   );
   return branches(ordered, 0, "", "", 0);
 }
@@ -89,7 +98,7 @@ function branches(lanes: readonly Lane[], step: number, key: string, label: stri
     else groups.set(own, [lane]);
   }
   return [...groups].flatMap(([own, members]) => {
-    if (!own) return branches(members, step + 1, key, label, depth); // no such step: there are no ranks
+    if (!own) return branches(members, step + 1, key, label, depth); // no such step: there are no ranks or launches
     const path = key ? `${key}/${own}` : own;
     const words = [label, STEPS[step].words(members[0])].filter(Boolean).join(" · ");
     if (step === STEPS.length - 1)
@@ -223,8 +232,14 @@ function index(
 export function foldedAtFirst(roots: readonly Node[], count: number): string[] {
   if (count > MOST_FOLDED) return [];
   const whole = new Rows(roots, PLAIN).height;
-  const nodes = roots.flatMap((root) => (root.lanes[0].rank !== null && root.children.length ? root.children : [root]));
-  return whole > HIGH * WHOLE && nodes.length > 1 ? nodes.map((node) => node.key) : [];
+  const nodes = roots.flatMap((root) => (hasParts(root) && root.children.length ? root.children : [root]));
+  const high = roots.filter(hasParts).length > 1 ? WHOLE : HIGH * WHOLE; // all of them are to be seen
+  return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
+}
+
+/** Whether a node of the first step is one of several ranks or launches. */
+function hasParts({ lanes: [first] }: Node): boolean {
+  return first.rank !== null || first.launch !== null;
 }
 
 /** The siblings of the node at `key`, in the order shown, and the key of their parent. */

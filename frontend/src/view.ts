@@ -1,23 +1,31 @@
 // One view: its elements, what they listen to, and when they are drawn. `close` leaves nothing behind.
 
 import { Spoken } from "./access";
+import { Aggregate } from "./aggregate";
+import { Bands, type Over } from "./bands";
 import { Bar, Legend } from "./bar";
 import { copyText, h, SUPPRESS } from "./dom";
 import { Events } from "./events";
 import { asText } from "./facts";
+import { asPng, download, pictureOf, rowsOf } from "./files";
 import { AXIS, type Frame } from "./frame";
 import { Ghost } from "./ghost";
 import { help } from "./help";
+import { History } from "./history";
 import { fromRuns, toRuns } from "./ids";
 import { type Desk, press } from "./keys";
 import { Texts } from "./label";
-import { Menu } from "./menu";
+import { Launches } from "./launches";
+import { Lines } from "./lines";
+import { measuredText } from "./measure";
+import { type Entry, Menu } from "./menu";
 import { Minimap } from "./minimap";
 import { Overlay } from "./overlay";
 import { COLOR_BY } from "./paint";
 import { Panel } from "./panel";
 import { Picture } from "./picture";
 import { Pointer, type Tool } from "./pointer";
+import { type Remark, Remarks } from "./remarks";
 import { Scene } from "./scene";
 import { type Saved, save } from "./state";
 import { STYLE } from "./style";
@@ -33,6 +41,14 @@ export interface Options {
   readonly view?: Saved;
   /** Told, a moment later, how the view was changed. */
   onView?(view: Required<Saved>): void;
+  /** What can be drawn over the lanes, by name; `onOver` is asked for what is not there. */
+  readonly overs?: Readonly<Record<string, Over | null>>;
+  onOver?(which: string): void;
+  /** Notes on the lanes, and who is told when a reader changes them. */
+  readonly remarks?: readonly Remark[];
+  onRemarks?(remarks: readonly Remark[]): void;
+  /** Asked for a page of what is selected, or of everything; where there is nobody who makes one, it is not offered. */
+  onPage?(): void;
   /** Told which events are selected: runs of positions in the frame, (first, how many) as uint32. */
   onSelection?(runs: Uint32Array): void;
 }
@@ -59,13 +75,19 @@ export class View {
   private readonly tip: Tip;
   private readonly menu: Menu;
   private readonly note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
+  private readonly verdict = h("div", { class: "tlt-note tlt-verdict", role: "status", hidden: true });
   private readonly words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
   private readonly picture: Picture;
   private readonly overlay: Overlay;
+  private readonly history: History;
   private readonly minimap: Minimap;
   private readonly bar: Bar;
   private readonly legend: Legend;
+  private readonly launches: Launches;
   private readonly panel: Panel;
+  private readonly lines: Lines;
+  private readonly aggregate: Aggregate;
+  private readonly remarks: Remarks;
   private readonly spoken: Spoken;
   private readonly texts: Texts;
   private theme: Theme;
@@ -114,11 +136,30 @@ export class View {
     this.spoken = new Spoken(scene, this.texts);
     this.bar = new Bar(
       scene,
-      { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() },
+      {
+        tool: () => this.tool,
+        use: (tool) => this.use(tool),
+        help: () => this.help(),
+        save: (near) => this.offerFiles(near),
+        lines: () => this.lines.toggle(),
+        aggregate: () => this.aggregate.toggle(),
+        over: (which) => this.choose(which),
+        overs: Object.keys(options.overs ?? {}),
+        home: () => this.stage.focus(),
+      },
       signal,
     );
     this.legend = new Legend(scene, signal);
+    this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
+    this.lines = new Lines(scene);
+    this.aggregate = new Aggregate(scene);
+    const noted = (bands: Bands | null, told: readonly Remark[] | null) => {
+      this.overlay.remarks = bands;
+      if (told) this.options.onRemarks?.(told);
+      this.ask();
+    };
+    this.remarks = new Remarks(scene, noted, () => this.stage.focus());
     const losses = wire.header.losses
       ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses)
       : null;
@@ -134,12 +175,17 @@ export class View {
       h("style", {}, STYLE),
       this.bar.root,
       losses,
+      this.launches.root,
       this.note,
+      this.verdict,
       this.words,
       this.map,
       this.stage,
       this.legend.root,
       this.panel.root,
+      this.remarks.root,
+      this.lines.root,
+      this.aggregate.root,
       this.spoken.live,
       this.spoken.table,
     );
@@ -153,6 +199,8 @@ export class View {
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
+    this.history = new History(scene);
+    this.remarks.set(options.remarks ?? []);
     this.menu = new Menu(this.stage, scene, () => this.stage.focus());
     this.minimap = new Minimap(this.map, scene, () => this.ask());
     new Pointer(
@@ -214,15 +262,22 @@ export class View {
   private listen(signal: AbortSignal): void {
     const { scene, stage } = this;
     scene.on("frame", () => this.redraw());
-    scene.on("hover", () => this.ask());
+    scene.on("hover", () => {
+      this.legend.measure(scene.measured ? measuredText(scene, scene.measured) : "");
+      this.ask();
+    });
     scene.on("focus", () => {
       this.panel.show();
+      this.lines.mark();
+      this.aggregate.show();
       this.spoken.say();
       this.bar.show();
       this.ask();
     });
     scene.on("selection", () => {
       this.panel.aggregate();
+      this.lines.mark();
+      this.aggregate.show();
       this.tellSelection();
     });
     let { unit } = scene.state;
@@ -231,6 +286,9 @@ export class View {
       unit = scene.state.unit;
       this.bar.show();
       this.legend.show();
+      this.launches.show();
+      this.lines.show();
+      this.aggregate.show();
       this.soon();
     });
     scene.on("moved", () => this.soon());
@@ -362,7 +420,7 @@ export class View {
 
   private drawFrame(clientWidth: number, height: number): void {
     const { scene } = this;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = (window.devicePixelRatio || 1) * this.scale;
     const body = Math.max(height - AXIS - scene.rows.pinnedHeight, 0);
     const scrolls = scene.rows.height > body;
     const width = clientWidth - (scrolls ? SCROLLBAR : 0);
@@ -394,6 +452,12 @@ export class View {
     this.root.dataset.drawn = "";
   }
 
+  /** How much larger than it says everything is: for presenting. */
+  private get scale(): number {
+    const { stage } = this;
+    return stage.offsetWidth ? stage.getBoundingClientRect().width / stage.offsetWidth : 1;
+  }
+
   // Hovering
 
   private pointed(x: number | null, y: number): void {
@@ -411,6 +475,11 @@ export class View {
       search: () => this.bar.search.focus(),
       help: () => this.help(),
       copy: () => this.copy(),
+      go: (by) => this.history.go(by),
+      present: () => this.present(),
+      remark: () => this.remarks.begin(),
+      lines: () => this.lines.toggle(),
+      aggregate: () => this.aggregate.toggle(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
       nextColor: () =>
@@ -435,6 +504,13 @@ export class View {
     if (this.helping) this.help();
     else if (scene.selected || scene.area || scene.measured || scene.focused >= 0) scene.clearSelection();
     else this.stage.blur();
+  }
+
+  /** Larger, without search, for those who look from afar; and back. */
+  private present(): void {
+    this.root.classList.toggle("tlt-present");
+    this.bar.fit();
+    this.redraw();
   }
 
   private help(): void {
@@ -468,11 +544,68 @@ export class View {
 
   private copy(): void {
     const { focused, selected, events, header } = this.scene;
-    const parts = focused >= 0 ? [asText(focused, events, this.texts, header.ns)] : [];
+    const parts = focused >= 0 ? [asText(focused, events, this.texts, header)] : [];
     if (selected) parts.push(this.panel.asText());
     const text = parts.join("\n\n");
     if (!text) return;
     copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
+  }
+
+  // What is drawn over the lanes
+
+  private choose(which: string): void {
+    const known = this.options.overs?.[which];
+    if (known || !which) this.setOver(known ?? null);
+    if (!known) this.options.onOver?.(which);
+  }
+
+  /** Draw these bands over the lanes, and say what they come to; null for none. */
+  setOver(over: Over | null): void {
+    const shown = over?.which ? over : null;
+    this.overlay.bands = shown && new Bands(shown, this.scene);
+    this.verdict.textContent = shown?.words ?? "";
+    this.verdict.hidden = !shown?.words;
+    this.bar.showOver(shown?.which ?? "");
+    this.ask();
+  }
+
+  /** Take over notes that were written elsewhere. */
+  setRemarks(remarks: readonly Remark[]): void {
+    this.remarks.set(remarks);
+  }
+
+  // What is taken away
+
+  private offerFiles(near: HTMLElement): void {
+    const box = near.getBoundingClientRect();
+    const stage = this.stage.getBoundingClientRect();
+    const { selected, header } = this.scene;
+    const name = header.title || "timeline";
+    const fail = (error: Error) => this.scene.say(error.message);
+    const picture = () => {
+      this.draw();
+      return asPng(pictureOf([this.base, this.over], this.scene, this.frame, this.theme));
+    };
+    const entries: Entry[] = [
+      ["Copy the picture", () => this.copyPicture(picture()).catch(fail)],
+      ["Save the picture", () => picture().then((blob) => download(blob, `${name}.png`), fail)],
+      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name)],
+    ];
+    const { onPage } = this.options;
+    if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
+    this.menu.show(entries, box.left - stage.left - 120, 0);
+  }
+
+  private async copyPicture(picture: Promise<Blob>): Promise<void> {
+    if (!navigator.clipboard?.write) throw new Error("this page may not write to the clipboard: save the picture");
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
+    this.scene.say("");
+  }
+
+  private saveRows(name: string): void {
+    const { text, note } = rowsOf(this.scene, this.texts);
+    download(new Blob([text], { type: "text/csv" }), `${name}.csv`);
+    if (note) this.scene.say(note);
   }
 
   // Python's end

@@ -3,9 +3,12 @@
 // Traits: `header` (JSON text) and `columns` (gzip of the columns; empty where they are too large to be saved in a
 // notebook, then they are asked for by a message), `view`, `selected` (runs of ids), `height`, `theme`, `still` (class
 // of the still picture that stands in for the view, and is hidden while there is one), `instead` (said in place of the
-// events). When `header` or `columns` change, the view moves on to these events.
+// events), `over` (what is drawn over the lanes) and `overs` (what Python can be asked to draw there). When `header` or `columns` change, the view moves on to these events.
 
+import type { Over } from "./bands";
+import { download } from "./files";
 import { inflate, mount, showError } from "./mount";
+import type { Remark } from "./remarks";
 import type { Saved } from "./state";
 import type { View } from "./view";
 import { bytesOf, type Header } from "./wire";
@@ -19,6 +22,9 @@ interface Traits {
   theme: "auto" | "light" | "dark";
   still: string;
   instead: string;
+  over: Over | undefined;
+  remarks: Remark[] | undefined;
+  overs: string[] | undefined;
 }
 
 /** What is used of anywidget's model. */
@@ -70,6 +76,14 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
         model.set("view", saved);
         model.save_changes();
       },
+      overs: Object.fromEntries((model.get("overs") ?? []).map((which) => [which, null])),
+      onOver: (which: string) => model.send({ kind: "over", which }),
+      remarks: model.get("remarks") ?? [],
+      onRemarks: (remarks: readonly Remark[]) => {
+        model.set("remarks", [...remarks]);
+        model.save_changes();
+      },
+      onPage: () => model.send({ kind: "page" }),
       onSelection: (runs: Uint32Array) => {
         model.set("selected", new DataView(runs.buffer));
         model.save_changes();
@@ -79,6 +93,7 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
     if (signal.aborted) view.close();
     view.setSelection(bytesOf(model.get("selected")));
     view.say(model.get("instead"));
+    view.setOver(model.get("over") ?? null);
   };
   // The first paint must not wait for the caller, nor an error be lost in it.
   const open = () =>
@@ -96,9 +111,15 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
     clearTimeout(asked);
     view?.close();
   });
+  listen("msg:custom", ((content: { kind?: string; name?: string }, buffers: (DataView | ArrayBuffer)[]) => {
+    if (content.kind === "page")
+      download(new Blob([bytesOf(buffers[0]) as BlobPart], { type: "text/html" }), `${content.name}.html`);
+  }) as never);
   listen("change:header", reload);
   listen("change:columns", reload);
   listen("change:instead", () => view?.say(model.get("instead")));
+  listen("change:over", () => view?.setOver(model.get("over") ?? null));
+  listen("change:remarks", () => view?.setRemarks(model.get("remarks") ?? []));
   listen("change:view", () => view?.setView(model.get("view")));
   listen("change:selected", () => view?.setSelection(bytesOf(model.get("selected"))));
   open();

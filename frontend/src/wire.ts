@@ -14,6 +14,17 @@ export interface ColumnSpec {
   length: number;
 }
 
+/** What a launch is chosen by: `why` it is there, of `of` launches of the same kernel and shape, its `group`. */
+export interface LaunchFacts {
+  readonly launch: number;
+  readonly kernel: string;
+  readonly group: number;
+  readonly why: string;
+  readonly of: number;
+  /** ns since the first launch began; null where that is not known. */
+  readonly begin_ns: number | null;
+}
+
 export interface Header {
   version: number;
   title: string;
@@ -23,6 +34,10 @@ export interface Header {
   /** The least and the greatest time of another trace for which the axis is to have room. */
   room: Record<"cycles" | "ns", [number, number] | null> | null;
   losses: string;
+  /** Names that are moments in the light set of automatic markers, and durations in the full one. */
+  light: string[];
+  /** Where there are several; else empty. */
+  launches: LaunchFacts[];
   events: number;
   origin: string;
   ns: boolean;
@@ -30,6 +45,8 @@ export interface Header {
   names: string[];
   name_color: number[];
   sources: string[];
+  /** What stands on the lines of the kernel, as far as it is known, by their source. */
+  code: Record<string, string>;
   groups: string[];
   roles: string[];
   lane_names: string[];

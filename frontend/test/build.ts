@@ -8,6 +8,7 @@ export interface Made {
   readonly start: number;
   readonly duration?: number;
   readonly rank?: number;
+  readonly launch?: number;
   readonly cta?: number;
   readonly thread?: number;
   readonly sm?: number;
@@ -21,7 +22,8 @@ const PALETTE = Array.from({ length: 24 }, (_, i) => `#${(i * 10 + 16).toString(
 
 /** The wire of some events, and of arrows between them (positions in the given order). */
 export function wireOf(made: readonly Made[], flows: readonly (readonly [number, number])[] = [], origin = "0"): Wire {
-  const key = (event: Made) => `${event.rank ?? 0}|${event.cta ?? 0}|${event.thread ?? 0}|${event.lane ?? "main"}`;
+  const key = (event: Made) =>
+    `${event.rank ?? event.launch ?? 0}|${event.cta ?? 0}|${event.thread ?? 0}|${event.lane ?? "main"}`;
   const lanes = [...new Set(made.map(key))].sort();
   const number = new Map(lanes.map((lane, n) => [lane, n]));
   const order = made
@@ -54,6 +56,7 @@ export function wireOf(made: readonly Made[], flows: readonly (readonly [number,
     lane_first: first.map((event) => event.start),
     lane_count: lanes.map((lane) => ofLane.get(lane)!.length),
     ...(made.some((event) => event.rank !== undefined) ? { lane_rank: first.map((event) => event.rank ?? 0) } : {}),
+    ...(made.some((event) => event.launch) ? { lane_launch: first.map((event) => event.launch ?? 0) } : {}),
     lane_cta: first.map((event) => event.cta ?? 0),
     lane_block_x: first.map((event) => event.cta ?? 0),
     lane_block_y: first.map(() => 0),
@@ -82,6 +85,8 @@ export function wireOf(made: readonly Made[], flows: readonly (readonly [number,
     badge: null,
     room: null,
     losses: "",
+    light: [],
+    launches: [],
     events: made.length,
     origin,
     ns: false,
@@ -89,6 +94,7 @@ export function wireOf(made: readonly Made[], flows: readonly (readonly [number,
     names,
     name_color: names.map((_, i) => i),
     sources: ["k.py:1"],
+    code: {},
     groups: ["default"],
     roles: [""],
     lane_names: laneNames,

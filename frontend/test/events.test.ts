@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import vectors from "../../tests/widget/rows.json";
 import { Axis } from "../src/axis";
 import { eventsBetween } from "../src/events";
 import { MOST_ROWS } from "../src/stack";
@@ -13,58 +14,14 @@ function rows(made: Parameters<typeof eventsOf>[0]): number[] {
   return byId;
 }
 
-test("nested ranges stand below what encloses them", () => {
-  assert.deepEqual(
-    rows([
-      { start: 0, duration: 100 },
-      { start: 10, duration: 80 },
-      { start: 20, duration: 10 },
-    ]),
-    [0, 1, 2],
-  );
-});
-
-test("ranges one after another share a row", () => {
-  assert.deepEqual(
-    rows([
-      { start: 0, duration: 10 },
-      { start: 10, duration: 10 },
-      { start: 20, duration: 5 },
-    ]),
-    [0, 0, 0],
-  );
-});
-
-test("crossing ranges have rows of their own", () => {
-  assert.deepEqual(
-    rows([
-      { start: 0, duration: 10 },
-      { start: 5, duration: 10 },
-    ]),
-    [0, 1],
-  );
-});
-
-test("a range stands below the one that encloses it, also where that was pushed down", () => {
-  assert.deepEqual(
-    rows([
-      { start: 0, duration: 10 },
-      { start: 5, duration: 10 },
-      { start: 11, duration: 3 },
-    ]),
-    [0, 1, 2],
-  );
-});
-
-test("two instants at once stay apart", () => {
-  assert.deepEqual(
-    rows([
-      { start: 5, instant: true },
-      { start: 5, instant: true },
-    ]),
-    [0, 1],
-  );
-});
+for (const [name, made] of Object.entries(vectors))
+  test(`${name}, in Python, too`, () => {
+    const events = made.map(([start, duration]) => ({ start, duration, instant: !duration }));
+    assert.deepEqual(
+      rows(events),
+      made.map(([, , row]) => row),
+    );
+  });
 
 test("no event of a row covers another, but in the last row of a crowded lane", () => {
   for (let seed = 0; seed < 40; seed++) {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from planned import Stay, planned
 
 from tltrace_nb.analysis import columns
-from tltrace_nb.analysis.waves import of_ctas
+from tltrace_nb.analysis.waves import ctas_in_waves
 from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.tracefile import TraceMeta
@@ -56,13 +56,13 @@ LENGTHS = st.lists(st.integers(50, 2000).map(lambda n: 2 * n + 1), min_size=1, m
 @given(LENGTHS)
 def test_a_cta_is_of_the_wave_after_the_one_whose_place_it_took(lengths: list[int]) -> None:
     happened = dispatch(lengths)
-    assert of_ctas(happened.trace)["wave"].tolist() == happened.waves
+    assert ctas_in_waves(happened.trace)["wave"].tolist() == happened.waves
 
 
 @settings(max_examples=25, deadline=None)
 @given(LENGTHS)
 def test_no_two_ctas_are_in_one_place_at_once(lengths: list[int]) -> None:
-    frame = of_ctas(dispatch(lengths).trace).sort_values("start_ns")
+    frame = ctas_in_waves(dispatch(lengths).trace).sort_values("start_ns")
     for _, rows in frame.groupby(["sm", "place"]):
         assert (rows["end_ns"].to_numpy()[:-1] <= rows["start_ns"].to_numpy()[1:]).all()
 

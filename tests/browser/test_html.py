@@ -14,7 +14,7 @@ from tltrace_nb.widget.html import write_html
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 RECORDED = files("tltrace_nb").joinpath("datasets", "h200")
 

@@ -7,7 +7,7 @@ import pytest
 from fake_trace import FakeTrace, instant, make_trace, pipeline, span
 from timeline_tab import Tab, model_state
 
-from tltrace_nb.render.text import payload_text
+from tltrace_nb.base.numbers import payload_text
 from tltrace_nb.widget.wire import encode
 
 pytestmark = pytest.mark.browser

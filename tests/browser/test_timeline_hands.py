@@ -6,6 +6,8 @@ import pytest
 from fake_trace import FakeTrace, pipeline
 from timeline_tab import Tab
 
+from tltrace_nb.widget.wire import encode
+
 pytestmark = pytest.mark.browser
 
 
@@ -372,11 +374,29 @@ def test_what_is_brushed_or_measured_keeps_its_colours_and_its_ticks(tab: Tab, t
 
 def test_measuring_selects_nothing(tab: Tab) -> None:
     tab.press("m")
-    tab.drag(inside(tab, 100, 20), inside(tab, 300, 20))
+    tab.drag(inside(tab, 100, -15), inside(tab, 300, -15))
     assert tab.selected() == []
     area = tab.do("() => view.frame.width - view.frame.gutter")
     length = tab.scene("scene.measured.to - scene.measured.from")
     assert length == pytest.approx(200 / area * width(tab), rel=1e-3)
+    tab.press("v")
+
+
+@pytest.mark.parametrize("unit", ["cycles", "ns"])
+def test_measuring_goes_from_edge_to_edge_and_says_all_of_it(tab: Tab, trace: FakeTrace, unit: str) -> None:
+    tab.scene(f"scene.set({{ unit: '{unit}' }})")
+    tab.press("m")
+    one = ids(trace, "name == 'mma' and cta == 0")[2]
+    event = trace.events.loc[one]
+    x, y = tab.at(one)
+    per = tab.scene("(view.frame.width - view.frame.gutter) / (scene.span.to - scene.span.from)")
+    half = event["duration" if unit == "cycles" else "duration_ns"] * per / 2
+    tab.drag((x - half + 3, y), (x + half - 2, y))
+    start, length = ("start", "duration") if unit == "cycles" else ("start_ns", "duration_ns")
+    measured = tab.scene("[scene.measured.from + Number(scene.axis.origin), scene.measured.to - scene.measured.from]")
+    assert measured == pytest.approx([event[start], event[length]])
+    ends = "568 → 598" if unit == "cycles" else "284 ns → 299 ns"
+    assert tab.page.locator(".tlt-measured").inner_text() == f"{ends} · 30 cycles · 15.0 ns"
     tab.press("v")
 
 
@@ -439,6 +459,17 @@ def test_the_search_box_shows_all_that_is_typed(tab: Tab) -> None:
     box = tab.page.locator("input[type=search]")
     box.fill("mma payload>=3 dur=100..2000")
     assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+
+
+def test_where_names_are_moments_only_for_being_cheap_the_view_says_how_to_have_durations(
+    shared: Tab, trace: FakeTrace
+) -> None:
+    assert shared.open(trace).page.locator(".tlt-light").count() == 0
+    tab = shared.open_wire(encode(trace, light=["accumulated"]))
+    assert tab.page.locator(".tlt-light").inner_text().endswith("durations: --on all")
+    moment, ranged = ids(trace, "name == 'accumulated'")[0], ids(trace, "name == 'mma'")[0]
+    assert "instant · durations: --on all" in tab.hover(moment)
+    assert "--on all" not in tab.hover(ranged)
 
 
 def test_a_click_in_the_legend_hides_a_name_and_alt_click_shows_it_alone(tab: Tab) -> None:

@@ -77,7 +77,7 @@ def test_a_front_end_that_cannot_be_unpacked_is_said_and_tried_again(browser: An
     said = tab.do(
         "async (loader) => { const el = document.createElement('div');"
         " const module = await import(URL.createObjectURL(new Blob([loader], { type: 'text/javascript' })));"
-        " const model = { get: () => new Uint8Array([1, 2, 3]) };"
+        " const model = { get: () => new Uint8Array([1, 2, 3]), off() {} };"
         " await module.default.render({ model, el }).catch(() => {});"
         " return [el.textContent, Object.keys(globalThis).filter((key) => key.startsWith('tltrace')).length]; }",
         Timeline._esm,

@@ -236,21 +236,46 @@ def test_the_saved_notebook_has_a_still_form_and_no_large_state(session: Session
     assert path.stat().st_size < 2_000_000
     outputs = notebook["cells"][SHOWN]["outputs"]
     forms = [sorted(output["data"]) for output in outputs]
-    assert forms == [["text/html", "text/plain"], ["application/vnd.jupyter.widget-view+json", "text/plain"]]
+    assert forms == [
+        ["text/html", "text/plain"],
+        ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"],
+    ]
     html = "".join(outputs[0]["data"]["text/html"])
     assert "<img " in html
-    assert "<script" not in html
-    assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
+    assert "http" not in html.partition("<script")[0].replace("http://www.w3.org/2000/svg", "")
+
+
+def test_of_all_saved_timelines_one_brings_the_front_end(session: Session) -> None:
+    session.tab.keyboard.press("Control+s")
+    session.tab.wait_for_timeout(2500)
+    saved = (session.home / "work" / "demo.ipynb").read_text()
+    assert saved.count("<tltrace-timeline-") >= 2
+    assert saved.count("<script>") == 1
 
 
 def test_nothing_was_fetched_from_elsewhere(session: Session) -> None:
     assert session.tab.foreign == []
 
 
-def test_without_a_kernel_the_saved_notebook_shows_the_still_form(
-    session: Session, browser: Any, tmp_path: Path
-) -> None:
-    """Opened by somebody else, for whom nothing has run, and whose front end does not trust it."""
+def test_without_a_kernel_the_saved_notebook_shows_the_timeline(session: Session, browser: Any) -> None:
+    """Opened again by its author, for whom nothing has run yet; in no cell there is an error."""
+    with lab.served(session.home, [], session.app, log="again.log") as address:
+        tab = lab.opened(browser, address, session.app)
+        for number in (TRACED, SHOWN):
+            timeline = lab.cell(tab, number).locator(DRAWN)
+            sync_api.expect(timeline.locator(".tlt-bar")).to_contain_text("16 events", timeout=lab.PATIENCE_MS)
+            sync_api.expect(lab.cell(tab, number).locator(".tltrace-still img")).to_be_hidden()
+            sync_api.expect(lab.cell(tab, number)).not_to_contain_text("model not found", use_inner_text=True)
+        timeline.locator(".tlt-stage").click(position={"x": 300, "y": 40})
+        tab.keyboard.press("w")
+        tab.keyboard.press("/")
+        tab.keyboard.type("done")
+        sync_api.expect(timeline.locator(".tlt-found")).to_have_text("8 found")
+        tab.close()
+
+
+def test_what_is_not_trusted_shows_the_still_form(session: Session, browser: Any, tmp_path: Path) -> None:
+    """Opened by somebody else, for whom nothing has run, and whose front end takes scripts out; no error."""
     (tmp_path / "work").mkdir()
     shutil.copy(session.home / "work" / "demo.ipynb", tmp_path / "work")
     with lab.served(tmp_path, [], session.app) as address:
@@ -259,6 +284,7 @@ def test_without_a_kernel_the_saved_notebook_shows_the_still_form(
         sync_api.expect(still).to_be_visible(timeout=lab.PATIENCE_MS)
         assert still.evaluate("image => image.naturalWidth") > 800
         sync_api.expect(lab.cell(tab, SHOWN).locator("table")).to_contain_text("scale")
+        assert lab.cell(tab, SHOWN).locator(".jp-OutputArea-output").last.inner_text() == ""
         tab.close()
 
 
@@ -328,8 +354,8 @@ def test_nbconvert_shows_the_timeline_without_a_network(browser: Any, tmp_path: 
     tab = browser.new_page()
     tab.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
     tab.goto((tmp_path / "a.html").as_uri())
-    still = tab.locator(".tltrace-still img, .tlt-still img")
-    sync_api.expect(still).to_be_visible()
+    still = tab.locator(".tltrace-still img")
     assert still.evaluate("image => image.naturalWidth") > 800
-    sync_api.expect(tab.locator("table")).to_contain_text("softmax")
+    sync_api.expect(tab.locator(DRAWN).locator(".tlt-bar")).to_contain_text("176 events")
+    sync_api.expect(still).to_be_hidden()
     tab.close()

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from random_traces import traces
 from timeline_tab import Tab
 
+from tltrace_nb.base.numbers import count, duration, moment, payload_text
 from tltrace_nb.base.palette import name_colors
-from tltrace_nb.data.headline import count
-from tltrace_nb.render.text import payload_text, word
+from tltrace_nb.render.text import word
 
 pytestmark = pytest.mark.browser
 SLOW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -121,10 +121,9 @@ def test_hovering_an_event_says_what_the_frame_says(tab: Tab, trace: FakeTrace) 
         payload = payload_text(event.payload, event.payload_end)
         assert said[0] == event.name
         assert [line for line in said if line.startswith("payload")] == ([f"payload {payload}"] if payload else [])
-        ns = f"{event.start_ns:,.1f} ns"
-        assert f"start {count(event.start, 'cycle')} · {ns}" in said
+        assert f"start {count(event.start, 'cycle')} · {moment(event.start_ns)}" in said
         share = event.duration / events.loc[events["cta"] == event.cta, "end"].max()
-        length = f"duration {count(event.duration, 'cycle')} · {event.duration_ns:,.1f} ns · "
+        length = f"duration {count(event.duration, 'cycle')} · {duration(event.duration_ns)} · "
         (line,) = [line for line in said if line.startswith(length)]
         assert float(line.removeprefix(length).removesuffix(" % of the CTA")) == pytest.approx(100 * share, abs=0.06)
         assert f"CTA {event.cta} ({event.block_x}, 0, 0) · SM {event.sm}" in said

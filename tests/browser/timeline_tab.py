@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tltrace_nb.widget.wire import Wire, encode
 
 if TYPE_CHECKING:
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 HOME = "http://timeline.test/"
 PAGE = """<!DOCTYPE html><html><head><meta charset="utf-8"><meta name="color-scheme" content="light dark"></head>
@@ -74,7 +74,10 @@ class Tab:
 
     def open(self, trace: TraceLike, **options: Any) -> Tab:
         """Mount a view of ``trace``, in place of the one before."""
-        wire = encode(trace)
+        return self.open_wire(encode(trace), **options)
+
+    def open_wire(self, wire: Wire, **options: Any) -> Tab:
+        """Mount a view of what Python sends, in place of the one before."""
         self.do("([h, c, o]) => open_view(h, c, o)", [wire.header, _base64(wire), options])
         return self
 

@@ -43,8 +43,15 @@ def test_every_site_is_in_the_source_and_nothing_was_left_out(reference: Referen
     assert low.table.note == "" or low.table.sites == ()
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a", "sm_100a"])
-@pytest.mark.parametrize("name", ["attention", "dequantising_gemm", "gemm_3", "persistent", "softmax"])
+OFTEN = {("attention", "sm_90a"), ("dequantising_gemm", "sm_100a"), ("gemm_3", "sm_80"), ("softmax", "sm_80")}
+LIGHT = [
+    pytest.param(name, architecture, marks=[] if (name, architecture) in OFTEN else [pytest.mark.wide])
+    for name in ("attention", "dequantising_gemm", "gemm_3", "persistent", "softmax")
+    for architecture in ("sm_80", "sm_90a", "sm_100a")
+]
+
+
+@pytest.mark.parametrize(("name", "architecture"), LIGHT)
 def test_so_do_the_light_ones(name: str, architecture: str) -> None:
     low = builds.automatic(BY_NAME[name], architecture, True)
     assert untraced(builds.generated(low, BY_NAME[name], architecture).cuda) == builds.stripped(name, architecture).cuda
@@ -53,7 +60,7 @@ def test_so_do_the_light_ones(name: str, architecture: str) -> None:
 @pytest.mark.parametrize(
     ("name", "architecture"),
     [
-        ("attention", "sm_80"),
+        pytest.param("attention", "sm_80", marks=pytest.mark.wide),
         ("attention", "sm_90a"),
         ("gemm_3", "sm_80"),
         ("separate_loads", "sm_90a"),

@@ -19,10 +19,11 @@ from kernels.replay import Mark, Placed, placed_of, replay, spans, threads_of, t
 from tltrace_nb import trace
 from tltrace_nb.base.errors import PayloadError, PlacementError
 from tltrace_nb.core.compile import lowering, placement
-from tltrace_nb.core.compile.auto import fallback as settle
+from tltrace_nb.core.compile.auto import fallback
 from tltrace_nb.core.compile.auto.options import Auto, AutoOptions
 from tltrace_nb.core.compile.numbering import read_sites
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.core.runtime.environment import describe
 from tltrace_nb.data.sites import EventKind, PayloadType, Site, SiteTable
 
@@ -73,7 +74,7 @@ def _by_hand() -> Any:
 def _prepared(func: Any, architecture: str = "sm_90a", auto: Auto = "all") -> lowering.Lowering:
     target = builds.target_of(architecture)
     with target:
-        return lowering.prepare(func, target, TraceOptions.of(auto=auto))
+        return lowering.prepare(func, Scheduler(target), TraceOptions.of(auto=auto))
 
 
 def _sites(func: Any, architecture: str = "sm_90a", auto: Auto = "all") -> list[Site]:
@@ -101,6 +102,15 @@ def _payloads(kernel: Placed, block: tuple[int, int, int] = (0, 0, 0)) -> dict[s
 
 
 # ---- names
+
+
+@pytest.mark.parametrize(
+    ("on", "light"), [("light", ("ready A_shared + B_shared", "gemm A_shared·B_shared")), ("all", ()), ("copy", ())]
+)
+def test_the_table_tells_which_operators_are_moments_for_being_cheap(on: str, light: tuple[str, ...]) -> None:
+    table = _prepared(_gemm(), auto=on).table
+    assert table.light == light
+    assert SiteTable.from_json(table.to_json()) == table
 
 
 def test_ranges_are_named_after_what_the_operators_do() -> None:
@@ -382,6 +392,14 @@ def test_the_author_s_markers_are_what_they_were() -> None:
     }
 
 
+def test_the_table_has_the_lines_of_the_kernel_as_they_were_when_it_was_built() -> None:
+    table = _prepared(_gemm()).table
+    lines = {text for source, text in table.code if source.startswith("tests/core/test_auto_marks.py:")}
+    assert "T.gemm(A_shared, B_shared, C_local)" in lines
+    assert dict(SiteTable.from_json(table.to_json()).code) == dict(table.code)
+    assert table.without_lines().code == ()
+
+
 def test_marking_twice_is_marking_once() -> None:
     once = trace.auto(_gemm(), on="all")
     twice = trace.auto(once, on="all")
@@ -435,9 +453,9 @@ def test_a_refused_marker_of_the_author_s_is_refused_all_the_same() -> None:
 
 def test_as_few_as_possible_are_left_out() -> None:
     bad = {3, 4, 11}
-    assert settle._most(list(range(16)), lambda some: not bad & set(some)) == sorted(set(range(16)) - bad)
-    assert settle._most([1], lambda some: not some) == []
-    assert settle._most([], lambda some: False) == []
+    assert fallback._most(list(range(16)), lambda some: not bad & set(some)) == sorted(set(range(16)) - bad)
+    assert fallback._most([1], lambda some: not some) == []
+    assert fallback._most([], lambda some: False) == []
 
 
 def test_where_the_scheduler_waits_for_nothing_there_is_no_site_that_never_records() -> None:

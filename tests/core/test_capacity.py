@@ -15,6 +15,7 @@ from tltrace_nb.base.errors import CapacityError
 from tltrace_nb.core.compile import lowering, schedule
 from tltrace_nb.core.compile.capacity import Room, Wanted, room
 from tltrace_nb.core.compile.options import DEFAULT_BUDGET, DEFAULT_MAX_EVENTS, TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.chosen import CtaRuns, Cut
 from tltrace_nb.data.decode import decode
@@ -37,7 +38,7 @@ def capacity(turns: Callable[[Any, Any, Any], Any]) -> int:
 
     target = schedule.resolve_target({"kind": "cuda", "arch": "sm_80"})
     with target:
-        return lowering.prepare(looped, target, TraceOptions.of()).table.capacity
+        return lowering.prepare(looped, Scheduler(target), TraceOptions.of()).table.capacity
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tltrace_nb.cli import main
 from tltrace_nb.core.loading import load
 from tltrace_nb.core.trace import Trace, TraceFileError
 from tltrace_nb.data import file_cost
+from tltrace_nb.render.options import ViewOptions
 from tltrace_nb.widget.figure import figure
 from tltrace_nb.widget.wire import encode
 
@@ -30,7 +31,7 @@ def ask(trace: Trace, again: Path) -> None:
     (repr(trace) + trace._repr_html_() + summary(trace)._repr_html_()).encode()
     json.loads(encode(trace).header)
     if len(trace):
-        figure(trace, limit=50).to_json().encode()
+        figure(trace, ViewOptions(limit=50)).to_json().encode()
     trace.save(again)
     assert load(again).table == trace.table
 

@@ -17,14 +17,14 @@ from synthetic import Rec, build, instant, span, table
 from tltrace_nb.base.errors import SlotsError
 from tltrace_nb.data import columns
 from tltrace_nb.data import slots as layout
-from tltrace_nb.data.decode import Frames, decode
+from tltrace_nb.data.decode import Decoded, decode
 from tltrace_nb.data.sites import Keep, Launch, PayloadType, SiteTable, Writer
 
 A, B = span(0, "a"), span(2, "b")
 PAIR = (Writer(0, "default", "producer", 0), Writer(1, "default", "consumer", 128))
 
 
-def decoded(records: list[tuple[int, ...]], *sites: Any, **options: Any) -> Frames:
+def decoded(records: list[tuple[int, ...]], *sites: Any, **options: Any) -> Decoded:
     """Frames of one writer that executed (clock since 1000, site, payload) records."""
     of = table(*(sites or (*A, *B)), **options)
     return decode(build(of, [Rec(0, 0, 1000 + clock, *rest) for clock, *rest in records]), of)
@@ -148,7 +148,7 @@ def test_nan_and_infinity_are_payloads(nan: int) -> None:
 # ---- which end closes which begin
 
 
-def ends(frames: Frames) -> list[tuple[int, int]]:
+def ends(frames: Decoded) -> list[tuple[int, int]]:
     """(start, end) of each event; -1 for an end that is the writer's exit."""
     return [(s, -1 if t else e) for s, e, t in frames.events[["start", "end", "truncated"]].itertuples(index=False)]
 

@@ -19,6 +19,7 @@ from tvm.tirx.stmt_functor import post_order_visit
 from tltrace_nb import trace
 from tltrace_nb.base.errors import CapacityError, PlacementError
 from tltrace_nb.core.compile import schedule
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.runtime import jit
 from tltrace_nb.core.runtime.blocks import untraced
 from tltrace_nb.core.runtime.intercept import Interception, here, plain_builders
@@ -162,7 +163,7 @@ def test_an_error_that_lost_its_name_in_tvm_says_where_it_was(monkeypatch: pytes
 
     monkeypatch.setattr(jit, "prepare", lambda *_: tvm_ffi.convert(alarm)())
     with pytest.raises(RuntimeError) as failed:
-        jit.compile_traced(copy.get_tir(), jit.how_of(copy), trace.options, lambda _: None)
+        jit.compile_traced(copy.get_tir(), Compilation.of(copy), trace.options, lambda _: None)
     (note,) = failed.value.__notes__
     assert "kernel copy" in note
     assert f"{Path(__file__).name}:" in note

@@ -15,6 +15,7 @@ import tilelang.language as T
 import tvm_ffi
 
 from tltrace_nb import trace
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.interrupts import named_errors
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime import jit
@@ -42,7 +43,7 @@ def gemm(A: T.Tensor((256, 256), "float16"), B: T.Tensor((256, 256), "float16"),
 
 def for_a_card() -> Any:
     """What a card's kernel is compiled from: all passes run, but for those that follow ``nvcc``."""
-    build = jit.prepare_build(gemm, jit.Compilation(target={"kind": "cuda", "arch": "sm_90a"}), TraceOptions())
+    build = jit.prepare_build(gemm, Compilation(target={"kind": "cuda", "arch": "sm_90a"}), TraceOptions())
     with build.context.target:
         return build._postprocessed(), jit.cache.lower_with_context(build.lowering.anchored, build.context)
 

@@ -19,11 +19,11 @@ from kernels.tiers import cases, tier
 from tvm import tirx
 
 from tltrace_nb.base.errors import PlacementError
-from tltrace_nb.core.compile import anchors, lowering, numbering, placement, schedule
+from tltrace_nb.core.compile import anchors, dry_run, numbering, placement, schedule
 from tltrace_nb.core.compile.options import TraceOptions
 
 CASES = cases(REFERENCES)
-AGAIN = [case for case in CASES if case.values[0].again]
+AGAIN = [case for case in cases(REFERENCES, newest=True) if case.values[0].again]
 
 MUTATED = [("gemm_3", "sm_80"), ("gemm_3", "sm_90a")]
 
@@ -51,14 +51,21 @@ def test_the_traced_source_without_tracing_is_the_untraced_source(reference: Ref
 def test_which_is_one_of_those_that_tilelang_generates(reference: Reference, architecture: str) -> None:
     """One of those: TileLang's provers and tables give some kernels now one plan, now another."""
     _, bare, _ = _planned(reference.name, architecture)
-    first = builds.stripped(reference.name, architecture).cuda
-    assert bare.cuda == first or bare.cuda in _plain(reference, architecture)
+    assert bare.cuda in _plain(reference.name, architecture)
 
 
-def _plain(reference: Reference, architecture: str) -> Iterator[str]:
+GENERATED: dict[tuple[str, str], list[str]] = {}
+"""What TileLang has generated for bare kernels so far, each of which it may give more than one plan."""
+
+
+def _plain(name: str, architecture: str) -> Iterator[str]:
     """What TileLang generates for the bare kernel, time after time."""
-    func = numbering.strip(reference.build())
-    return (builds.plain(func, architecture, reference.pass_configs).cuda for _ in range(8))
+    known = GENERATED.setdefault((name, architecture), [builds.stripped(name, architecture).cuda])
+    yield from known
+    func = numbering.strip(BY_NAME[name].build())
+    while len(known) < 9:
+        known.append(builds.plain(func, architecture, BY_NAME[name].pass_configs).cuda)
+        yield known[-1]
 
 
 @pytest.mark.parametrize(("reference", "architecture"), CASES)
@@ -74,7 +81,10 @@ def test_every_site_is_in_the_source(reference: Reference, architecture: str) ->
     assert [site for site in sites if f"(uint){site.id}, " not in source] == []
 
 
-@pytest.mark.parametrize("name", ["add", "attention", "gemm_3", "persistent", "every_warp"])
+@pytest.mark.parametrize(
+    "name",
+    ["add", "gemm_3", "every_warp", *(pytest.param(n, marks=pytest.mark.wide) for n in ("attention", "persistent"))],
+)
 def test_it_holds_on_blackwell_too(name: str) -> None:
     traced, plain = builds.traced(BY_NAME[name], "sm_100a"), builds.stripped(name, "sm_100a")
     assert untraced(traced.cuda) == plain.cuda
@@ -83,7 +93,7 @@ def test_it_holds_on_blackwell_too(name: str) -> None:
 @pytest.mark.parametrize(("reference", "architecture"), AGAIN)
 def test_finalize_leaves_the_source_alone_too(reference: Reference, architecture: str) -> None:
     found = untraced(builds.traced_again(reference, architecture).cuda)
-    assert found == builds.stripped(reference.name, architecture).cuda or found in _plain(reference, architecture)
+    assert found in _plain(reference.name, architecture)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +108,14 @@ def test_finalize_leaves_the_source_alone_too(reference: Reference, architecture
     ],
     ids=["ring", "one CTA", "some CTAs", "every third CTA", "one event", "some CTAs that fit"],
 )
-@pytest.mark.parametrize("name", ["payload_loop", "early_return", "gemm_2", "specialised_gemm", "dynamic_gemm"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "payload_loop",
+        "dynamic_gemm",
+        *(pytest.param(n, marks=pytest.mark.wide) for n in ("early_return", "gemm_2", "specialised_gemm")),
+    ],
+)
 def test_no_option_touches_the_kernel(name: str, options: TraceOptions) -> None:
     reference = BY_NAME[name]
     if options.ctas is not None and name == "payload_loop":
@@ -135,11 +152,11 @@ def test_a_pipeline_is_traced_without_the_markers_costing_it_a_stage() -> None:
 
 @pytest.mark.parametrize(("name", "architecture"), MUTATED)
 def test_markers_as_statements_would_be_noticed(name: str, architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lowering, "attach", lambda marked, **_: marked.func)
+    monkeypatch.setattr(dry_run, "attach", lambda marked, **_: marked.func)
     if architecture == "sm_80":
         with pytest.raises(PlacementError, match=r"gemm\.py:\d+.* would change TileLang's schedule"):
             builds.traced(BY_NAME[name], architecture)
-    monkeypatch.setattr(lowering, "same_schedule", lambda *_: True)
+    monkeypatch.setattr(dry_run, "same_schedule", lambda *_: True)
     monkeypatch.setattr(placement, "with_true_payloads", lambda placed, _: placed)
     if architecture == "sm_80":
         assert untraced(builds.traced(BY_NAME[name], architecture).cuda) != builds.stripped(name, architecture).cuda
@@ -199,7 +216,7 @@ def test_a_site_that_the_scheduler_lost_is_refused(
         return placement.without_anchors(original(func, *args))
 
     monkeypatch.setattr(schedule, "schedule", forgetful)
-    monkeypatch.setattr(lowering, "dead_sites", lambda *_: frozenset())
+    monkeypatch.setattr(dry_run, "dead_sites", lambda *_: frozenset())
     with pytest.raises(PlacementError, match=r"gemm\.py:\d+.* would be dropped"):
         builds.prepared(BY_NAME[name], architecture)
 

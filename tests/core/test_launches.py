@@ -21,9 +21,9 @@ from tltrace_nb.base.errors import TraceError
 from tltrace_nb.core.api import TraceSwitch
 from tltrace_nb.core.compile.lowering import Lowering, prepare
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.core.runtime import environment, overhead
-from tltrace_nb.core.runtime.kept import SETTLED_AT_ONCE
+from tltrace_nb.core.runtime.kept import TIMES_AT_ONCE
 from tltrace_nb.core.runtime.launch import DeviceSlots, TracedLaunch
 from tltrace_nb.core.runtime.planning import LaunchPlanner
 from tltrace_nb.core.runtime.traced import TracedKernel
@@ -84,7 +84,7 @@ def sometimes() -> Any:
 def lowered(func: Any, **options: Any) -> Lowering:
     target = resolve_target({"kind": "cuda", "arch": "sm_90a"})
     with target:
-        return prepare(func, target, TraceOptions.of(**options))
+        return prepare(func, Scheduler(target), TraceOptions.of(**options))
 
 
 def planner(func: Any, outputs: tuple[int, ...] = (), **options: Any) -> LaunchPlanner:
@@ -101,6 +101,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two cards, as far as a launch asks, whose memory is the host's."""
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda _: 7, raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device", lambda _: __import__("contextlib").nullcontext())
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: f"card {index}")
@@ -284,7 +285,7 @@ def test_ten_thousand_launches_leave_a_bounded_history(card: None) -> None:
     for _ in range(10_000):
         kernel(a)
     assert len(switch.history) <= 3  # the first, the last and the slowest
-    assert len(alive) <= 3 + SETTLED_AT_ONCE
+    assert len(alive) <= 3 + TIMES_AT_ONCE
 
 
 def test_a_kernel_takes_any_arguments_of_the_right_number(card: None) -> None:
@@ -333,6 +334,50 @@ def test_a_launch_that_only_tracing_fails_runs_untraced_and_says_so(
     vars(kernel)["untraced"] = lambda a: a + 1
     assert torch.equal(kernel(torch.ones(2)), torch.full((2,), 2.0))
     assert "kernel constant: a launch was not traced: MemoryError: no room" in capsys.readouterr().err
+
+
+# ---- slots are used again
+
+
+def launched(kernel: TracedKernel) -> TracedLaunch:
+    return kernel.launch((torch.ones(256),))[1]
+
+
+def test_the_slots_of_a_launch_that_was_let_go_are_the_next_one_s(card: None) -> None:
+    kernel = recording(constant(), lambda a, slots: None, print)
+    first = launched(kernel).slots  # let go at once
+    assert launched(kernel).slots is first
+
+
+def test_the_slots_of_a_launch_that_is_held_are_its_own(card: None) -> None:
+    kernel = recording(constant(), lambda a, slots: None, print)
+    held = [launched(kernel) for _ in range(3)]
+    assert len({each.slots.data_ptr() for each in held}) == 3
+
+
+def test_the_slots_of_a_trace_are_its_own(card: None) -> None:
+    kernel = recording(constant(), lambda a, slots: None, print)
+    slots = (launch := launched(kernel)).slots
+    seen = launch.trace()
+    del launch
+    assert launched(kernel).slots is not slots
+    assert seen.device_bytes or not slots.is_cuda
+
+
+def test_another_stream_has_slots_of_its_own(card: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = recording(constant(), lambda a, slots: None, print)
+    slots = launched(kernel).slots
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda _: 8)
+    assert launched(kernel).slots is not slots
+
+
+def test_a_graph_s_slots_are_never_used_again(card: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = recording(constant(), lambda a, slots: None, print)
+    launched(kernel)
+    with monkeypatch.context() as capturing:
+        capturing.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+        slots = launched(kernel).slots
+    assert launched(kernel).slots is not slots
 
 
 # ---- a CUDA graph's trace

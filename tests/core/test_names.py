@@ -17,6 +17,7 @@ from tltrace_nb import trace
 from tltrace_nb.base.errors import NameTakenError
 from tltrace_nb.core.compile import device, lowering, numbering
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 
 OURS = (
     "row",
@@ -90,7 +91,7 @@ def traced(func: Any) -> str:
 def refused(func: Any) -> str:
     target = builds.target_of("sm_80")
     with target, pytest.raises(NameTakenError) as caught:
-        lowering.prepare(func, target, TraceOptions())
+        lowering.prepare(func, Scheduler(target), TraceOptions())
     return str(caught.value)
 
 

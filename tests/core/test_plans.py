@@ -21,6 +21,7 @@ from tltrace_nb.core.compile import for_plain_jit as again
 from tltrace_nb.core.compile import numbering, plans, same, schedule
 from tltrace_nb.core.compile.lowering import Lowering, prepare
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.runtime.traced import TracedKernel
 from tltrace_nb.data import sites
@@ -61,7 +62,7 @@ class Build:
         """The marked kernel, lowered."""
         target = builds.target_of(self.architecture)
         with target:
-            return prepare(self.kernel.build(), target, TraceOptions.of(auto=self.auto), self.pass_configs)
+            return prepare(self.kernel.build(), Scheduler(target, self.pass_configs), TraceOptions.of(auto=self.auto))
 
     @functools.cached_property
     def sources(self) -> tuple[builds.Source, builds.Source, str]:
@@ -99,15 +100,18 @@ def test_every_site_is_in_the_source(build: Build) -> None:
     assert [site for site in build.lowering.table.sites if f"(uint){site.id}, " not in source] == []
 
 
-@pytest.mark.parametrize("configs", [{}, NOT_SPECIALISED], ids=["specialised", "unspecialised"])
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    ("architecture", "configs"),
+    [("sm_80", {}), ("sm_90a", {}), ("sm_90a", NOT_SPECIALISED)],
+    ids=["sm_80", "sm_90a", "sm_90a-unspecialised"],
+)
 @pytest.mark.parametrize("builder", marked.BUILDERS)
 def test_so_is_that_of_kernels_with_markers_where_later_passes_look(
     builder: Callable[[], Any], architecture: str, configs: dict[str, Any]
 ) -> None:
     target = builds.target_of(architecture)
     with target:
-        lowering = prepare(builder(), target, TraceOptions(), configs)
+        lowering = prepare(builder(), Scheduler(target, configs), TraceOptions())
     traced, bare, note = builds.planned(lowering, builder, architecture, configs)
     assert untraced(traced.cuda) == bare.cuda
     assert note == ""

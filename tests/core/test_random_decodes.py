@@ -10,7 +10,7 @@ from synthetic import Rec, build, instant, span, table
 
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data import slots as layout
-from tltrace_nb.data.decode import Frames, decode
+from tltrace_nb.data.decode import Decoded, decode
 from tltrace_nb.data.sites import Keep, Site, SiteTable, Writer
 
 INPUTS = 4000
@@ -44,7 +44,7 @@ def noise(seed: int) -> tuple[SiteTable, np.ndarray]:
     return of, slots
 
 
-def contradictions(frames: Frames) -> list[str]:
+def contradictions(frames: Decoded) -> list[str]:
     """What cannot be of what the frames say, or is not said in ``losses``."""
     events, ctas, losses = frames.events, frames.ctas, frames.losses
     duration = ctas.set_index("cta")["duration"].reindex(events["cta"]).to_numpy()

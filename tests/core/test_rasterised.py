@@ -19,6 +19,7 @@ from tvm import tirx
 from tltrace_nb.core.compile import device, lowering
 from tltrace_nb.core.compile.carried import with_markers
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.data.decode import decode
 from tltrace_nb.data.rasterised import UNKNOWN, block_indices
 from tltrace_nb.data.sites import COLUMN, ROW, Launch, Rasterisation, SiteTable
@@ -159,7 +160,7 @@ def test_a_pattern_that_is_none_is_refused() -> None:
 def prepared(func: object, architecture: str = "sm_90a", **options: object) -> lowering.Lowering:
     target = builds.target_of(architecture)
     with target:
-        return lowering.prepare(func, target, TraceOptions.of(**options))
+        return lowering.prepare(func, Scheduler(target), TraceOptions.of(**options))
 
 
 @pytest.mark.parametrize(
@@ -225,9 +226,10 @@ def test_no_boundary_of_ours_reads_a_block_index_that_the_kernel_redefines(name:
 @pytest.mark.parametrize("name", ["rasterised_gemm", "two_dimensional_grid", "dynamic_gemm", "add", "split_k"])
 def test_the_cta_is_counted_with_no_more_terms_than_the_grid_has_axes(name: str) -> None:
     """What it costs: no special register is read for an axis of one block."""
-    source = builds.traced(BY_NAME[name], "sm_80").cuda.replace(device.HELPER, "")
+    lowered = builds.prepared(BY_NAME[name], "sm_80")
+    source = builds.generated(lowered, BY_NAME[name], "sm_80").cuda.replace(device.HELPER, "")
     enter = next(line for line in source.split("\n") if "__tlt_enter(" in line)
-    (grid,) = builds.prepared(BY_NAME[name], "sm_80").grids
+    (grid,) = lowered.grids
     axes = {axis for axis, extent in zip("xyz", grid, strict=True) if str(extent) != "1"}
     assert {axis for axis in "xyz" if f"__tlt_block_{axis}()" in enter} == axes
 

@@ -24,8 +24,9 @@ from tltrace_nb.base.errors import (
 from tltrace_nb.core.compile import lowering, schedule
 from tltrace_nb.core.compile.numbering import has_markers, read_sites, strip
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.core.runtime.jit import table_of
-from tltrace_nb.core.runtime.runs import decode
+from tltrace_nb.core.runtime.running import decode
 from tltrace_nb.data.chosen import CtaRuns
 
 N = 128
@@ -48,7 +49,7 @@ def _build(mark: Callable[[Any, Any], None], threads: int = N) -> Any:
 def _prepare(func: Any, architecture: str = "sm_80", **options: Any) -> Any:
     target = schedule.resolve_target({"kind": "cuda", "arch": architecture})
     with target:
-        return lowering.prepare(func, target, TraceOptions.of(**options))
+        return lowering.prepare(func, Scheduler(target), TraceOptions.of(**options))
 
 
 # ---- tokens

@@ -14,6 +14,7 @@ from tltrace_nb import trace
 from tltrace_nb.base.errors import MarkerError, PayloadError, TokenError
 from tltrace_nb.core.compile import lowering, numbering, schedule
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.data.sites import PayloadType
 
 ARCHITECTURES = ("sm_80", "sm_90a")
@@ -24,7 +25,7 @@ def lines_of(func: Any, architecture: str = "sm_90a", pass_configs: dict[str, An
     """The traced CUDA source's lines, which without what tracing adds are the stripped kernel's."""
     target, configs = builds.target_of(architecture), pass_configs or {}
     with target:
-        low = lowering.prepare(func, target, TraceOptions(), configs)
+        low = lowering.prepare(func, Scheduler(target, configs), TraceOptions())
     traced = builds._generate(low.anchored, schedule.context_with(low.at_boundary, target), configs)
     plain = builds.plain(numbering.strip(func), architecture, configs)
     assert untraced(traced.cuda) == plain.cuda
@@ -35,7 +36,7 @@ def writers_of(func: Any) -> dict[str, int]:
     """The thread that records each name."""
     target = builds.target_of("sm_90a")
     with target:
-        low = lowering.prepare(func, target, TraceOptions())
+        low = lowering.prepare(func, Scheduler(target), TraceOptions())
     lines = lines_of(func)
     found = {}
     for site in low.table.sites:

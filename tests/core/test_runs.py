@@ -14,7 +14,7 @@ from recordings import RECORDED
 
 from tltrace_nb import Instant, Slice, load, trace
 from tltrace_nb.base.errors import NotTracedError, SlotsError
-from tltrace_nb.core.runtime.runs import free_base
+from tltrace_nb.core.runtime.dumps import free_base
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE
 from tltrace_nb.data.slots import HEADER
@@ -139,7 +139,7 @@ def test_names_are_taken_at_once_and_free_again_when_nothing_is_written(tmp_path
 
 def test_processes_that_dump_at_once_get_names_of_their_own(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib\nfrom tltrace_nb.core.runtime.runs import free_base\nsys.stdin.readline()\n"
+        "import sys, pathlib\nfrom tltrace_nb.core.runtime.dumps import free_base\nsys.stdin.readline()\n"
         "for _ in range(20):\n"
         "    with free_base(pathlib.Path('.'), 'k', '.html') as base: print(base)"
     )

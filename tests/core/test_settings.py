@@ -15,8 +15,9 @@ from tilelang.transform import PassConfigKey
 from tltrace_nb import trace
 from tltrace_nb.base.errors import DeviceError
 from tltrace_nb.core.compile.cache import Build
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, prepare_build
+from tltrace_nb.core.runtime.jit import prepare_build
 
 HOST = {"kind": "c", "mcpu": "cortex-m7"}
 SM_90A = {"kind": "cuda", "arch": "sm_90a"}

@@ -274,7 +274,7 @@ def test_columns_that_are_added_stay(trace: Trace) -> None:
 
 def test_repr_says_what_was_traced(trace: Trace) -> None:
     text = repr(trace)
-    assert text.startswith("Trace of gemm on cuda (NVIDIA H200): 4 events, 2 CTAs on 2 SMs, 4.5 µs")
+    assert text.startswith("Trace of gemm on cuda (NVIDIA H200): 4 events, 2 CTAs on 2 SMs, 4.50 µs")
     assert "load × 2" in text
     assert len(text.splitlines()) == 2
 

@@ -18,9 +18,10 @@ from tilelang.profiler import Profiler, TensorSupplyType
 
 from tltrace_nb.base import notices
 from tltrace_nb.base.errors import DeviceError
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced, compile_virtual
+from tltrace_nb.core.runtime.jit import compile_traced, compile_virtual
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.runtime.traced import TracedKernel, VirtualTracedKernel
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tilelang import tvm
 from tilelang.jit import JITImpl, JITKernel
 
 import tltrace_nb
-from tltrace_nb.core.compile import upstream
+from tltrace_nb.core.compile import dumps, upstream
 
 PACKAGE = Path(tltrace_nb.__file__).parent
 PUBLIC = {
@@ -97,6 +98,13 @@ def test_builders_and_tuners_keep_their_kernels_where_they_are_looked_for() -> N
 def test_there_is_no_builder_and_no_launch_outside_of_a_kernel() -> None:
     assert upstream.Builder.current() is None
     assert upstream.KernelLaunchFrame.Current() is None
+
+
+def test_the_builder_logs_the_program_of_a_failing_kernel_and_nothing_else_as_critical() -> None:
+    builder = inspect.getmodule(upstream.Builder)
+    assert builder.logger.name == dumps.BUILDER
+    source = inspect.getsource(builder)
+    assert len(re.findall(r"logger\.(?:fatal|critical)\(", source)) == source.count("Failed to build prim_func") == 1
 
 
 def test_a_target_without_a_host_gets_one() -> None:

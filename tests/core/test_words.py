@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from synthetic import Rec, build, span, table
 
 from tltrace_nb import datasets
+from tltrace_nb.base.words import code_at
 from tltrace_nb.core.compile.ir import shown_source
 from tltrace_nb.core.trace import Trace, TraceMeta
 
@@ -22,13 +24,29 @@ def test_the_summary_is_short_and_printable(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "file",
-    ["<ipython-input-12-945c552e74bc>", "/home/me/<ipython-input-1-93189290342f>", "/t/ipykernel_4711/240039448.py"],
+    ("file", "shown"),
+    [
+        ("<ipython-input-12-945c552e74bc>", "In [12]:18"),
+        ("/home/me/<ipython-input-1-93189290342f>", "In [1]:18"),
+        ("/t/ipykernel_4711/240039448.py", "cell:18"),  # of another session
+    ],
 )
-def test_a_cell_of_a_notebook_is_called_so(file: str) -> None:
-    assert shown_source(file, 18) == "cell:18"
+def test_a_cell_of_a_notebook_is_called_by_its_number(file: str, shown: str) -> None:
+    assert shown_source(file, 18) == shown
 
 
-def test_a_trace_recorded_in_ipython_says_cell_too() -> None:
+def test_a_cell_of_this_session_is_known_by_the_file_that_the_kernel_takes_for_it() -> None:
+    shell = InteractiveShell.instance()
+    shell.compile.get_code_name = lambda *_: "/t/ipykernel_4711/7.py"
+    try:
+        shell.compile.cache("a = 1", 9)
+        assert shown_source("/t/ipykernel_4711/7.py", 18) == "In [9]:18"
+        assert code_at("In [9]:1") == "a = 1"
+        assert code_at("In [8]:1") == code_at("In [9]:2") == code_at("nowhere.py:1") == code_at("") == ""
+    finally:
+        InteractiveShell.clear_instance()
+
+
+def test_a_trace_recorded_in_ipython_says_its_cell_too() -> None:
     sources = datasets.load("h200/first_trace").events["source"]
-    assert set(sources) == {"cell:6"}
+    assert set(sources) == {"In [1]:6"}

@@ -5,6 +5,7 @@ The public surface is what the reference has entries for: a function that comes 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import importlib
 import inspect
@@ -202,13 +203,12 @@ ROWS: dict[str, Row] = {
         lambda: Trace, {"slots": trace().slots, "table": trace().table}, {"slots": "array function", "meta": "none"}
     ),
     TR + "refresh": Row(lambda: trace),
+    TR + "notes": Row(lambda: lambda notes: setattr(copy.copy(trace()), "notes", notes), {"notes": trace().notes}),
     TR + "save": of_trace("save", {"path": OUT}, path="word broken"),
     TR + "figure": of_trace("figure", limit="huge", **SHOWN),
     TR + "timeline": of_trace("timeline"),
     TR + "show": of_trace("show", limit="huge", renderer="none", **SHOWN),
-    TR + "to_html": of_trace(
-        "to_html", {"path": OUT}, path="word broken", limit="huge", most="none huge", **SHOWN | {"title": TEXTS}
-    ),
+    TR + "to_html": of_trace("to_html", {"path": OUT}, path="word broken", limit="huge", most="none huge", **SHOWN),
     TR + "to_svg": of_trace("to_svg", {"path": OUT}, path="word broken", limit="huge", **PICTURED),
     TR + "to_png": of_trace("to_png", {"path": OUT}, path="word broken", limit="huge", **PICTURED),
     TR + "to_perfetto": of_trace("to_perfetto", {"path": OUT}, path="word broken"),
@@ -266,6 +266,7 @@ ROWS: dict[str, Row] = {
         {"start": 0, "end": 10**31},
         {"start": "negative zero half huge", "end": "half huge"},
     ),
+    TL + "show": Row(lambda: timeline().show, {"what": None}, {"what": "none frame", "title": TEXTS}),
     TL + "close": Row(lambda: timeline().close),
     "tltrace_nb.widget.pair.Pair.figure": Row(lambda: trace().beside(trace()).figure),
     "tltrace_nb.explore": Row(

@@ -106,6 +106,13 @@ def test_every_link_leads_somewhere(site: Path, html: dict[Path, Html]) -> None:
     assert not dead
 
 
+def test_timelines_are_alive_in_the_start_page_and_the_gallery(html: dict[Path, Html], site: Path) -> None:
+    for name, least in (("index", 1), ("gallery", 6)):
+        live = [link for link in html[site / f"{name}.html"].loaded if link.startswith("live/")]
+        assert len(live) >= least
+        assert all("mount(" in (site / link).read_text(encoding="utf-8") for link in live)
+
+
 def test_a_page_loads_nothing_from_another_machine(html: dict[Path, Html]) -> None:
     assert not [link for page in html.values() for link in page.loaded if urlsplit(link).scheme not in ("", "data")]
 

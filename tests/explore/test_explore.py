@@ -350,8 +350,9 @@ def test_closing_leaves_no_thread_and_no_widget() -> None:
     assert threading.active_count() == threads
 
 
-def test_two_hundred_random_moves_leave_one_right_picture_and_no_leak(
-    opened: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("many", [40, pytest.param(130, marks=pytest.mark.wide)])
+def test_random_moves_leave_one_right_picture_and_no_leak(
+    opened: Any, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
     monkeypatch.setattr(module, "KEPT", 3)
     explorer = opened(scale, N=512, block=[32, 64, 128], threads=[32, 64], stages=[1, 2, 32], gpu=["classroom", "t4"])
@@ -370,13 +371,13 @@ def test_two_hundred_random_moves_leave_one_right_picture_and_no_leak(
         gc.collect()
         return tracemalloc.get_traced_memory()[0]
 
-    moves(60)
+    moves(many // 2)
     widgets, threads = len(_instances), threading.active_count()
     tracemalloc.start()
     try:
         moves(10)
         before = held()
-        moves(130)
+        moves(many)
         grown = held() - before
     finally:
         tracemalloc.stop()

@@ -46,9 +46,9 @@ def test_an_unknown_card_has_no_limit() -> None:
 @pytest.mark.parametrize(
     ("before", "now", "said"),
     [
-        (1000.0, 815.0, "duration 1.0 µs → 815 ns (−18.5 %)"),
-        (200.0, 300.0, "duration 200 ns → 300 ns (+50.0 %)"),
-        (2000.0, 2000.4, "duration 2.0 µs, unchanged"),
+        (1000.0, 815.0, "duration 1.00 µs → 815.0 ns (−18.5 %)"),
+        (200.0, 300.0, "duration 200.0 ns → 300.0 ns (+50.0 %)"),
+        (2000.0, 2000.4, "duration 2.00 µs, unchanged"),
     ],
 )
 def test_the_change_of_the_duration_is_in_per_cent(before: float, now: float, said: str) -> None:

@@ -119,7 +119,7 @@ def automatic_differences(source: Source, outcome: Outcome, trace: Trace) -> lis
             at_line.setdefault(line + 1, []).append(s)
         # TileLang notes no line for a reduction: at the head of a body it gets that of what it stands in.
         for body in bodies(s):
-            at_line[line] += [inner for inner in body[:1] if isinstance(inner, Sum)]
+            at_line[line] += [x for x in body[:1] if isinstance(x, Sum) and source.lines[id(x)] != line]
     in_macros = frozenset(id(s) for macro in kernel.macros for s, _ in walk(macro.body))
     seen = _by_block(kernel, trace, wrong)
     for cta in outcome.ctas:
@@ -216,11 +216,12 @@ class _Structure:
                     ranges = []
                 elif isinstance(outer, Range):
                     ranges.append(outer.name)
-            around[name] = tuple(ranges)
+            # A token's range may be torn: both its ends have to stand in what all of it is to be recorded in.
+            around[name] = tuple(r for r in ranges if r in around.get(name, ranges))
         called = {s.macro for s, above in statements(kernel) if isinstance(s, Call)}
         for macro in kernel.macros:
             if macro.name in called:
-                inside |= {s.name for s, _ in walk(macro.body) if hasattr(s, "name")}
+                inside |= {getattr(s, "name", None) or getattr(s, "token", None) for s, _ in walk(macro.body)} - {None}
         return cls(pipelined, frozenset(inside), work, around)
 
 
@@ -376,7 +377,7 @@ def _by_line(
                 yield f"thread {who.thread}: the begins and ends of {name!r} (line {line}) do not alternate"
                 continue
             want: Counter[_Pair] = Counter()
-            reduces = name.startswith("reduce")
+            reduces = "reduce " in name  # or what waits before one
             nodes = [node for node in at_line.get(line, []) if isinstance(node, Sum) == reduces]
             if (
                 reduces and not nodes

@@ -38,6 +38,7 @@ _FOUR = Int(4)
 _BX, _TX, _K = Name("bx"), Name("tx"), Name("k0")
 _ON_DATA = Op(">", Flag(_BX), Int(0))
 _PROVABLE = Op("<", _BX, Int(8))
+_SECOND_WARP = Op("==", Op("//", _TX, Int(32)), Int(1))
 _TILES = tuple(Tile(name, scope, (16, 32)) for name, scope in (("s0", "shared"), ("s1", "shared"), ("f0", "fragment")))
 
 
@@ -154,6 +155,30 @@ FOUND: dict[str, Kernel] = {
     ),
     "a pipeline with fewer turns than stages": _kernel(
         _pipeline(Range("r0", _K, _work(_K)), extent=Flag(_BX), stages=3)
+    ),
+    "a range around a dead loop in a branch of its own": _kernel(
+        If(_PROVABLE, (If(_PROVABLE, (Range("r0", _BX, (For("serial", "k0", Int(0), _work(_K)),)),)), *_work())),
+    ),
+    "a branch that contradicts the one around it": _thread_code(
+        If(
+            Op("==", _TX, Int(5)),
+            (
+                Range("r0", _BX, (If(_SECOND_WARP, (Range("r1", _BX, (Store("R0", 0, _BX),)), Store("R0", 0, _TX))),)),
+                Store("R0", 0, _BX),
+            ),
+        )
+    ),
+    "a guard that every iteration passes": _kernel(
+        _pipeline(*_work(_K), Range("r0", _K, (If(Op(">=", _K, Int(0)), _work(_K, "s1")),)))
+    ),
+    "a guard on the iteration of a loop in a pipeline": _kernel(
+        _pipeline(
+            *_work(_K),
+            For("serial", "k1", Int(2), (Range("r0", _K, (If(Op("<", Name("k1"), Int(1)), _work(_K, "s1")),)),)),
+        )
+    ),
+    "a token whose end stands in another range": _kernel(
+        _pipeline(*_work(_K), Start("x0", _K), *_work(_K, "s1"), Range("r0", _K, (End("x0"),)))
     ),
     "tokens around nothing in a pipeline": _kernel(
         _pipeline(Start("x0", _K), End("x0"), *_work(_K), Start("x1", _K), End("x1"))

@@ -14,8 +14,9 @@ from kernels.tracks import tracks
 from tilelang.jit import JITImpl
 
 from tltrace_nb import trace
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import TracedKernel, compile_traced, how_of
+from tltrace_nb.core.runtime.jit import TracedKernel, compile_traced
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.core.trace import Trace
@@ -51,7 +52,7 @@ def _untraced(plain: Plain) -> tuple[Any, Any]:
 def _traced(plain: Plain, auto: str) -> tuple[TracedKernel, Any, Trace]:
     captured: list[TracedLaunch] = []
     func = plain.builder.get_tir(*plain.arguments)
-    kernel = compile_traced(func, how_of(plain.builder), TraceOptions.of(auto=auto), captured.append)
+    kernel = compile_traced(func, Compilation.of(plain.builder), TraceOptions.of(auto=auto), captured.append)
     output = kernel(*plain.inputs("cuda"))
     return kernel, output, captured[-1].trace()
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import ipywidgets
 import numpy as np
 import pytest
-from exploring import move, plain, scale, shown
 
 from tltrace_nb import explore, trace
+
+ipywidgets = pytest.importorskip("ipywidgets")
+from exploring import move, plain, scale, shown  # noqa: E402 (it needs ipywidgets, too)
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from kernels.attributes import BLOCK, SIZE, doubled_sum, expected
 
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.core.api import TraceSwitch
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.jit import compile_traced
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.runtime.traced import TracedKernel
 

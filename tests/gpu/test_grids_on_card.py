@@ -6,8 +6,9 @@ import pytest
 import torch
 from kernels.grid import SHARED, THREADS, filling
 
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.jit import compile_traced
 from tltrace_nb.core.trace import Trace
 
 

@@ -13,9 +13,10 @@ from kernels.attention import attention
 from kernels.elementwise import softmax
 
 from tltrace_nb import trace
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, TracedKernel, compile_traced
+from tltrace_nb.core.runtime.jit import TracedKernel, compile_traced
 
 SIZE = 2048
 SQUARE = (SIZE, SIZE)

@@ -11,10 +11,13 @@ import torch
 from kernels import Reference
 from kernels.published import KERNELS
 
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.jit import compile_traced
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.trace import Trace
+
+pytestmark = pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS")  # torch's autograd, in its own thread
 
 MOVED = {"two_pipelines", "layer_norm_backward", "group_norm", "online_softmax", "delta_step", "lifetimes"}
 """Kernels that TileLang plans otherwise when it sees records: the default suite runs these."""

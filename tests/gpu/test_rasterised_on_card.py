@@ -13,8 +13,9 @@ from kernels.rasterised import NO_SPECIALISATION, gemm, operands
 from kernels.tracks import tracks
 
 from tltrace_nb.core.compile import numbering
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.jit import compile_traced
 from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.core.trace import Trace
 

@@ -14,9 +14,10 @@ from kernels.tracks import tracks
 from tvm import tirx
 
 from tltrace_nb.core.compile import numbering
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.ir import loads, op_name, walk
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, TracedKernel, compile_traced
+from tltrace_nb.core.runtime.jit import TracedKernel, compile_traced
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.core.trace import Trace

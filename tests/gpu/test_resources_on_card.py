@@ -11,8 +11,9 @@ from kernels.reference import Reference
 
 from tltrace_nb.base.gpus import Footprint, occupancy, preset
 from tltrace_nb.core.compile import resources
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.jit import compile_traced
 
 NAMES = ("gemm_3", "attention", "softmax", "specialised_gemm", "two_launches")
 

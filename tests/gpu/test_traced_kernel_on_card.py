@@ -16,9 +16,10 @@ from tilelang.profiler import TensorSupplyType
 
 from tltrace_nb import trace
 from tltrace_nb.base import notices
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+from tltrace_nb.core.runtime.jit import compile_traced
 from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.runtime.traced import TracedKernel
 
@@ -102,6 +103,7 @@ def test_the_profiler_checks_results(supply: TensorSupplyType) -> None:
     assert payloads(launches[-1]) == list(range(CTAS))
 
 
+@pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")  # TileLang's own use of torch's profiler
 @pytest.mark.parametrize("backend", ["event", "cupti", "cudagraph", "wall"])
 def test_the_profiler_times_the_traced_kernel_and_says_so_once(backend: str, capfd: pytest.CaptureFixture[str]) -> None:
     notices.say_once.cache_clear()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,13 +66,19 @@ def _call(name: str) -> Callable[[Any, Path], Any]:
     return lambda kernel, _: getattr(kernel, name)()
 
 
+def _comparable(text: str) -> str:
+    """Machine code without the temporary folder that it was compiled in, which its debug lines name, also in bytes."""
+    lines = (line for line in text.splitlines() if not re.match(r"\s*(/\*\w+\*/)?\s*\.byte\b", line))
+    return re.sub(r"/\S*/tmp\w+/", "", "\n".join(lines))
+
+
 def _printed(name: str, *args: Any) -> Callable[[Any, Path], Any]:
     def run(kernel: Any, _: Path) -> str:
         stream = io.StringIO()
         with contextlib.redirect_stdout(stream):
             getattr(kernel, name)(*args)
         assert stream.getvalue()
-        return stream.getvalue()
+        return _comparable(stream.getvalue())
 
     return run
 
@@ -79,7 +86,7 @@ def _printed(name: str, *args: Any) -> Callable[[Any, Path], Any]:
 def _written(name: str) -> Callable[[Any, Path], Any]:
     def run(kernel: Any, folder: Path) -> str:
         getattr(kernel, name)(str(folder / name))
-        return (folder / name).read_text()
+        return _comparable((folder / name).read_text())
 
     return run
 
@@ -99,7 +106,8 @@ def _tuned(kernel: Any, _: Path) -> Any:
 
 KERNEL: dict[str, Callable[[Any, Path], Any]] = {
     "adapter": lambda kernel, _: (str(kernel.adapter.params), kernel.adapter.result_idx),
-    "artifact": lambda kernel, _: kernel.artifact and kernel.artifact.kernel_source,
+    # TileLang has no artifact of a kernel that it found in its cache.
+    "artifact": lambda kernel, _: (kernel.artifact or kernel).kernel_source,
     "backend": lambda kernel, _: kernel.backend.name,
     "backend_context": lambda kernel, _: str(kernel.backend_context.target),
     "compile_flags": _get("compile_flags"),

@@ -18,6 +18,7 @@ from tltrace_nb.core.compile.auto.options import Auto
 from tltrace_nb.core.compile.for_plain_jit import lower
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.plans import BarePlan
+from tltrace_nb.core.compile.schedule import Scheduler
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def prepared(reference: Reference, architecture: str, options: TraceOptions | No
     """The lowering of a reference kernel, not cached: a test may have changed how it is made."""
     target = target_of(architecture)
     with target:
-        return lowering.prepare(reference.build(), target, options or TraceOptions(), reference.pass_configs)
+        return lowering.prepare(reference.build(), Scheduler(target, reference.pass_configs), options or TraceOptions())
 
 
 def traced(reference: Reference, architecture: str, options: TraceOptions | None = None) -> Source:
@@ -75,7 +76,7 @@ def automatic(reference: Reference, architecture: str, auto: Auto) -> lowering.L
         func = reference.build()
     target = target_of(architecture)
     with target:
-        return lowering.prepare(func, target, TraceOptions.of(auto=auto), reference.pass_configs)
+        return lowering.prepare(func, Scheduler(target, reference.pass_configs), TraceOptions.of(auto=auto))
 
 
 def generated(low: lowering.Lowering, reference: Reference, architecture: str) -> Source:

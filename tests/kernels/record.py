@@ -40,8 +40,9 @@ def main() -> None:
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     from kernels import BY_NAME
     from tltrace_nb import demo
+    from tltrace_nb.core.compile.compilation import Compilation
     from tltrace_nb.core.compile.options import TraceOptions
-    from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+    from tltrace_nb.core.runtime.jit import compile_traced
     from tltrace_nb.core.runtime.launch import TracedLaunch
     from tltrace_nb.core.trace import Trace
 

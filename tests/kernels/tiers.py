@@ -32,6 +32,10 @@ OFTEN = frozenset(
 """One kernel of each kind of schedule, control flow and writer."""
 
 
+PIPELINED = frozenset({"attention", "gemm_3", "persistent", "ragged_pipeline"})
+"""Of these, the ones that TileLang schedules in another way on an older architecture: asynchronous copies, not TMA."""
+
+
 def tier(reference: Reference) -> list[Any]:
     """The marks of a test of this reference."""
     if reference.full:
@@ -40,13 +44,21 @@ def tier(reference: Reference) -> list[Any]:
 
 
 def cases(references: Iterable[Reference], *, newest: bool = False) -> list[Any]:
-    """Each reference on each architecture that it is meant for; ``newest``: by default on the newest of them alone."""
+    """Each reference on each architecture that it is meant for; by default on the newest of them alone.
+
+    Unless only the ``newest`` is asked for, those that are ``PIPELINED`` are on each by default.
+    """
+
+    def also(reference: Reference, architecture: str) -> list[Any]:
+        older = architecture != reference.architectures[-1]
+        return [pytest.mark.wide] if older and (newest or reference.name not in PIPELINED) else []
+
     return [
         pytest.param(
             reference,
             architecture,
             id=f"{reference}-{architecture}",
-            marks=tier(reference) or [pytest.mark.wide] * (newest and architecture != reference.architectures[-1]),
+            marks=tier(reference) or also(reference, architecture),
         )
         for reference in references
         for architecture in reference.architectures

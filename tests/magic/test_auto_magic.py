@@ -18,10 +18,10 @@ from tilelang.jit import JITImpl
 from tltrace_nb import trace
 from tltrace_nb.core.compile import devices
 from tltrace_nb.core.compile.auto.options import AutoOptions
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.runtime import jit
 from tltrace_nb.core.runtime.intercept import plain_builders
 from tltrace_nb.core.runtime.intercepted import Intercepted
-from tltrace_nb.core.runtime.jit import Compilation
 from tltrace_nb.magic import parse
 
 N = 256

@@ -71,7 +71,9 @@ class Ran:
             self.result: ExecutionResult = shell.run_cell(textwrap.dedent(cell).lstrip("\n"), store_history=True)
         self.out: str = captured.stdout
         self.err: str = captured.stderr
-        self.timelines = [each.data["text/plain"] for each in captured.outputs if "text/html" in each.data]
+        self.timelines = [
+            each.data["text/plain"] for each in captured.outputs if "<img" in each.data.get("text/html", "")
+        ]
         self.order = [each.data["text/plain"] for each in captured.outputs]
 
 
@@ -267,13 +269,11 @@ def test_one_trace_is_assigned_alone(shell: InteractiveShell) -> None:
     assert shell.user_ns["found"] is trace.last
 
 
-def test_several_are_assigned_as_a_list_and_the_last_is_shown(shell: InteractiveShell) -> None:
+def test_several_are_assigned_as_a_list_and_shown_in_one_timeline(shell: InteractiveShell) -> None:
     capture()
     ran = Ran(shell, "%%tltrace --keep-launches all -o found\nfor n in range(3): kernel(n)")
     assert [int(each.events.payload[0]) for each in shell.user_ns["found"]] == [0, 1, 2]
-    assert ran.out == (
-        "[tltrace] captured 3 traces, the last one is shown; all are in found and in trace.history[-3:]\n"
-    )
+    assert ran.out == ("[tltrace] captured 3 traces, they are shown; all are in found and in trace.history[-3:]\n")
     assert len(ran.timelines) == 1
 
 
@@ -291,9 +291,8 @@ def test_of_many_launches_in_a_cell_those_of_the_policy_stay(
     found = shell.user_ns["found"]
     assert [int(each.events.payload[0]) for each in (found if isinstance(found, list) else [found])] == stay
     some = "that of 1 stays" if len(stay) == 1 else f"those of {len(stay)} stay"
-    assert ran.out.startswith(
-        f"[tltrace] captured 20 launches, {some} (--keep-launches chooses), the last one is shown"
-    )
+    shown = "it is shown" if len(stay) == 1 else "they are shown"
+    assert ran.out.startswith(f"[tltrace] captured 20 launches, {some} (--keep-launches chooses), {shown}")
     assert len(ran.timelines) == 1
 
 
@@ -311,6 +310,31 @@ def test_a_refusal_is_drawn_with_the_lines_of_the_author_only(shell: Interactive
     assert "TraceFileError: name='none': give the name of a recorded trace" in ran.out
     assert "__init__.py" not in ran.out
     assert "run_cell_magic" not in ran.out
+
+
+FAILING = """%%tltrace --device virtual
+import tilelang.language as T
+@trace.jit(out_idx=[-1])
+def scale(N, block=128):
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, block), threads=block) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + ii] * 2.0
+    return main
+scale(1024)"""
+
+
+def test_a_typo_in_a_kernel_is_drawn_with_the_lines_of_the_author_only(shell: InteractiveShell) -> None:
+    pytest.importorskip("tilelang")
+    ran = Ran(shell, FAILING)
+    assert "---> 11 scale(1024)" in ran.out
+    assert "----> 9         B[bx * block + i] = A[bx * block + ii] * 2.0" in ran.out
+    assert "NameError: name 'ii' is not defined" in ran.out
+    assert "site-packages" not in ran.out
+    assert "make_closure" not in ran.out + ran.err
+    assert len(ran.out.splitlines()) < 25
+    assert "builder.py" in Ran(shell, "%tb").out
 
 
 def test_a_kernel_without_markers_is_told_how_to_get_some(shell: InteractiveShell) -> None:

@@ -22,6 +22,7 @@ from programs.header import Program
 from tltrace_nb.core.compile import lowering, schedule
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
+from tltrace_nb.core.compile.schedule import Scheduler
 
 ARCHITECTURE = "sm_90a"
 
@@ -58,7 +59,7 @@ def traced(kernel: Built, auto: str | None) -> tuple[str, set[str], str]:
     """The CUDA source of a traced kernel, the names of its events, and what the table notes of what is left out."""
     target = _target()
     with target:
-        low = lowering.prepare(kernel.func, target, TraceOptions.of(auto=auto), kernel.pass_configs)
+        low = lowering.prepare(kernel.func, Scheduler(target, kernel.pass_configs), TraceOptions.of(auto=auto))
     context = schedule.context_with(low.at_boundary, target)
     with schedule.pass_context(kernel.pass_configs), context.target:
         source = str(lower_with_context(low.anchored, context).kernel_source)

@@ -11,7 +11,7 @@ import torch
 from tltrace_nb import trace
 from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.options import DEFAULT_BUDGET, TraceOptions
-from tltrace_nb.core.compile.schedule import resolve_target
+from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.data.chosen import CtaRuns, Cut
 from tltrace_nb.data.slots import slots_bytes
 
@@ -66,7 +66,7 @@ def test_more_ctas_than_fit_are_traced_in_part_and_it_is_said() -> None:
 def test_sixteen_thousand_ctas_of_1280_records_are_cut_to_the_default_budget() -> None:
     target = resolve_target({"kind": "cuda", "arch": "sm_90a"})
     with target:
-        table = prepare(counting((16384,), 640, 16384), target, TraceOptions(), sms=132).table
+        table = prepare(counting((16384,), 640, 16384), Scheduler(target), TraceOptions(), sms=132).table
     assert table.capacity == 1280
     assert isinstance(table.ctas, Cut)
     chosen = table.ctas.of_launch(0, (16384, 1, 1))

@@ -16,6 +16,7 @@ from kernels import BY_NAME
 from source_lines import line_of
 
 from tltrace_nb import trace
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.runtime.jit import VirtualTracedKernel
 from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.simulator import progress
@@ -193,7 +194,9 @@ def test_kernels_of_trace_jit_show_one_too(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("sys.stderr", stream)
     reference = BY_NAME["softmax"]
     virtual = compile_virtual(reference.build(), "classroom")
-    VirtualTracedKernel(None, virtual, list(reference.out_idx), trace.captured)(*reference.inputs("cpu"))
+    VirtualTracedKernel(None, virtual, Compilation(out_idx=list(reference.out_idx)), trace.captured)(
+        *reference.inputs("cpu")
+    )
     assert "/64 [" in stream.getvalue()
 
 
@@ -230,7 +233,9 @@ def test_progress_is_told_while_no_cta_ends() -> None:
 
 
 def test_trace_run_keeps_what_was_recorded_too() -> None:
-    virtual = VirtualTracedKernel(None, compile_virtual(_tiles(), "classroom"), [-1], trace.captured)
+    virtual = VirtualTracedKernel(
+        None, compile_virtual(_tiles(), "classroom"), Compilation(out_idx=[-1]), trace.captured
+    )
     with pytest.raises(MemoryAccessError) as caught:
         trace.run(virtual, (A, 40), stem="cut")
     assert trace.last is caught.value.trace

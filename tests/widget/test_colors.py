@@ -8,6 +8,7 @@ from fake_trace import pipeline
 
 from tltrace_nb import datasets
 from tltrace_nb.base.palette import PALETTE, ROUNDS, ink, name_colors
+from tltrace_nb.render.options import ViewOptions
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.widget.figure import figure
 from tltrace_nb.widget.wire import encode
@@ -77,7 +78,7 @@ def test_a_name_has_one_colour_in_the_timeline_in_the_figure_and_in_the_still_pi
     timeline = {name: header["palette"][n] for name, n in zip(header["names"], header["name_color"], strict=True)}
     bars = {bar.name: bar.marker.color for bar in figure(trace).data if bar.showlegend}
     assert bars == {name: timeline[name] for name in bars}
-    still = static_svg(trace, limit=1000, title="")
+    still = static_svg(trace, ViewOptions(limit=1000, title=""))
     assert all(color in still for color in timeline.values())
 
 

@@ -9,6 +9,7 @@ from fake_trace import FakeTrace, make_trace, pipeline, span
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
+from tltrace_nb.render.options import ViewOptions
 from tltrace_nb.widget.display import PLOTLY_MIME, bundle, show
 
 
@@ -20,9 +21,9 @@ def notebook() -> Any:
     InteractiveShell.clear_instance()
 
 
-def shown(trace: FakeTrace, **options: Any) -> list[dict[str, Any]]:
+def shown(trace: FakeTrace, renderer: str | None = "plotly", **options: Any) -> list[dict[str, Any]]:
     with capture_output() as captured:
-        assert show(trace, **({"renderer": "plotly"} | options)) is None  # type: ignore[func-returns-value]
+        assert show(trace, ViewOptions(**options), renderer=renderer) is None  # type: ignore[func-returns-value]
     return [output.data for output in captured.outputs]
 
 
@@ -64,7 +65,7 @@ def test_elsewhere_the_repr_and_a_hint_are_printed(capsys: pytest.CaptureFixture
 def test_a_wrong_time_is_an_error_everywhere() -> None:
     wrong: Any = "hours"
     with pytest.raises(ValueError, match="'auto', 'cycles', 'ns'"):
-        show(pipeline(), time=wrong)
+        show(pipeline(), ViewOptions(time=wrong))
 
 
 @pytest.mark.usefixtures("notebook")
@@ -82,7 +83,7 @@ def test_without_anywidget_a_notebook_gets_the_figure(monkeypatch: pytest.Monkey
 
 def test_the_timeline_has_no_views_of_plotly() -> None:
     with pytest.raises(ValueError, match="view= and color= are Plotly's"):
-        show(pipeline(), renderer="timeline", color="wave")
+        show(pipeline(), ViewOptions(color="wave"), renderer="timeline")
 
 
 def test_nothing_is_uploaded_from_a_notebook() -> None:
@@ -92,7 +93,7 @@ def test_nothing_is_uploaded_from_a_notebook() -> None:
 
 
 def test_the_options_are_those_of_the_figure_in_all_forms() -> None:
-    data = bundle(pipeline(ctas=5), ctas=[3], height=400, title="one CTA")
+    data = bundle(pipeline(ctas=5), ViewOptions(ctas=[3], height=400, title="one CTA"))
     assert data[PLOTLY_MIME]["layout"]["height"] == 400
     for form in (json.dumps(data[PLOTLY_MIME]), data["text/html"]):
         assert "one CTA" in form

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fake_trace import instant, make_trace, pipeline, span
 
+from tltrace_nb.render.options import ViewOptions
 from tltrace_nb.widget.figure import figure
 
 
@@ -122,7 +123,7 @@ def test_a_name_toggles_bars_and_instants_together() -> None:
 
 def test_a_name_has_the_same_colour_below_and_above_the_limit() -> None:
     trace = make_trace([span("a", 0, 1, cta=0), span("b", 0, 1, cta=1), span("c", 0, 1, cta=2)])
-    whole, cut = figure(trace), figure(trace, limit=1)
+    whole, cut = figure(trace), figure(trace, ViewOptions(limit=1))
     assert whole.data[0].marker.color == cut.data[0].marker.color
 
 
@@ -135,7 +136,7 @@ def merged(drawing: Any) -> dict[str, tuple[int, int]]:
 @pytest.mark.parametrize("limit", [1, 21, 70, 209])
 def test_above_the_limit_every_name_keeps_its_events_and_cycles(limit: int) -> None:
     trace = pipeline(ctas=10)
-    drawing = figure(trace, limit=limit, time="cycles")
+    drawing = figure(trace, ViewOptions(limit=limit, time="cycles"))
     names = trace.events.groupby("name", observed=True)["duration"].agg(["size", "sum"])
     for name, size, total in names.itertuples():
         mine = [part for part in drawing.data if re.sub(r" \(.* merged\)$", "", part.name) == name]
@@ -148,19 +149,19 @@ def test_above_the_limit_every_name_keeps_its_events_and_cycles(limit: int) -> N
 
 
 def test_the_legend_says_how_many_events_of_a_name_are_merged() -> None:
-    drawing = figure(pipeline(ctas=10), limit=70)
+    drawing = figure(pipeline(ctas=10), ViewOptions(limit=70))
     shown = [part.name for part in drawing.data if part.showlegend]
     assert [name for name in shown if name.startswith("mma")] == ["mma (42 merged)"]
     assert [part.name for part in figure(pipeline(ctas=2)).data if "merged" in part.name] == []
 
 
 def test_merged_bars_are_at_most_a_quarter_of_the_limit() -> None:
-    drawing = figure(pipeline(ctas=200, steps=3), limit=400)
+    drawing = figure(pipeline(ctas=200, steps=3), ViewOptions(limit=400))
     assert sum(len(part.x) for part in drawing.data if part.customdata is not None) <= 100
 
 
 def test_hiding_a_name_hides_what_was_merged_of_it_and_the_arrows_from_it() -> None:
-    drawing = figure(pipeline(ctas=10), limit=70)
+    drawing = figure(pipeline(ctas=10), ViewOptions(limit=70))
     group = {part.legendgroup for part in drawing.data if part.name.startswith("copy A")}
     assert len(group) == 1
     assert {part.legendgroup for part in drawing.data if part.name == "arrows (dag)"} == group
@@ -187,7 +188,7 @@ def test_no_flows_make_no_arrows() -> None:
 
 
 def test_the_title_says_what_is_not_shown() -> None:
-    drawing = figure(pipeline(ctas=10), limit=70)
+    drawing = figure(pipeline(ctas=10), ViewOptions(limit=70))
     title = re.sub("<[^>]*>", "", drawing.layout.title.text.replace("<br>", " "))
     assert "showing 63 of 210 events: CTAs 0\u20132, the other 147 events merged in the lowest 6 rows" in title
     assert "; ctas= or limit= shows others" in title
@@ -199,7 +200,7 @@ def test_the_title_says_what_was_lost() -> None:
 
 
 def test_a_given_title_replaces_the_kernel_name() -> None:
-    assert figure(pipeline(), title="mine").layout.title.text == "<b>mine</b>"
+    assert figure(pipeline(), ViewOptions(title="mine")).layout.title.text == "<b>mine</b>"
 
 
 @pytest.mark.parametrize(("gpu", "badge"), [("h200 model", "virtual GPU (h200 model)"), (None, "virtual GPU")])
@@ -236,7 +237,7 @@ def test_many_lanes_keep_their_labels_apart() -> None:
 
 
 def test_the_height_can_be_set() -> None:
-    assert figure(pipeline(), height=777).layout.height == 777
+    assert figure(pipeline(), ViewOptions(height=777)).layout.height == 777
 
 
 def test_values_are_lists_that_any_plotly_js_reads() -> None:
@@ -271,8 +272,8 @@ def test_the_height_fits_a_notebook() -> None:
 def test_rows_too_low_for_text_are_said_with_the_way_out() -> None:
     trace = pipeline(ctas=90)
     assert "rows too low" in figure(trace).layout.title.text
-    assert "rows too low" not in figure(trace, ctas=8).layout.title.text
-    assert "rows too low" not in figure(trace, height=9000).layout.title.text
+    assert "rows too low" not in figure(trace, ViewOptions(ctas=8)).layout.title.text
+    assert "rows too low" not in figure(trace, ViewOptions(height=9000)).layout.title.text
 
 
 def test_arrows_do_not_take_the_hover_of_bars() -> None:
@@ -285,19 +286,19 @@ def test_arrows_do_not_take_the_hover_of_bars() -> None:
     [(2, {0, 1}), (range(3, 9), {3, 4}), ([4, 1], {1, 4}), (slice(1, 3), {1, 2}), (99, {0, 1, 2, 3, 4})],
 )
 def test_ctas_chooses_what_is_drawn(ctas: Any, shown: set[int]) -> None:
-    labels = figure(pipeline(ctas=5), ctas=ctas).layout.yaxis.ticktext
+    labels = figure(pipeline(ctas=5), ViewOptions(ctas=ctas)).layout.yaxis.ticktext
     assert {int(label.split()[1]) for label in labels} == shown
 
 
 @pytest.mark.parametrize(("ctas", "what"), [([7, 8], "has CTAs 0\u20134"), (0, "at least 1"), ([-1], "count from 0")])
 def test_ctas_that_the_trace_has_not_are_an_error(ctas: Any, what: str) -> None:
     with pytest.raises(ValueError, match=what):
-        figure(pipeline(ctas=5), ctas=ctas)
+        figure(pipeline(ctas=5), ViewOptions(ctas=ctas))
 
 
 def test_rows_and_ctas_are_chosen_together() -> None:
     trace = pipeline(ctas=5)
-    drawing = figure(trace, events=trace.events.query("name == 'mma'"), ctas=[1, 2])
+    drawing = figure(trace, ViewOptions(events=trace.events.query("name == 'mma'"), ctas=[1, 2]))
     assert sum(1 for _ in bars(drawing)) == 12
 
 
@@ -306,21 +307,21 @@ def test_events_that_are_not_rows_of_the_trace_are_an_error() -> None:
     mma = trace.events.query("name == 'mma'")
     wrong: Any = mma.to_dict("records")
     with pytest.raises(TypeError, match="events=.*: give rows"):
-        figure(trace, events=wrong)
+        figure(trace, ViewOptions(events=wrong))
     with pytest.raises(ValueError, match="keep the index"):
-        figure(trace, events=mma.reset_index(drop=True))
+        figure(trace, ViewOptions(events=mma.reset_index(drop=True)))
     with pytest.raises(ValueError, match="lacks the columns cta, start"):
-        figure(trace, events=mma.drop(columns=["start", "cta"]))
+        figure(trace, ViewOptions(events=mma.drop(columns=["start", "cta"])))
 
 
 def test_an_empty_selection_says_so() -> None:
     trace = pipeline()
-    drawing = figure(trace, events=trace.events.head(0))
+    drawing = figure(trace, ViewOptions(events=trace.events.head(0)))
     assert [note.text for note in drawing.layout.annotations] == ["no events in this selection"]
 
 
 def test_losses_of_ctas_that_are_not_chosen_are_not_said() -> None:
     trace = pipeline(losses=[{"lost": 12, "cta": 1}])
-    assert "lost" not in figure(trace, ctas=[0]).layout.title.text
-    assert "lost 12" in figure(trace, ctas=[1]).layout.title.text
-    assert "lost 12" in figure(trace, limit=21).layout.title.text
+    assert "lost" not in figure(trace, ViewOptions(ctas=[0])).layout.title.text
+    assert "lost 12" in figure(trace, ViewOptions(ctas=[1])).layout.title.text
+    assert "lost 12" in figure(trace, ViewOptions(limit=21)).layout.title.text

@@ -11,6 +11,7 @@ import pytest
 from fake_trace import instant, make_trace, pipeline, span
 from wire_reader import read
 
+from tltrace_nb.render.options import ViewOptions
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.widget.html import write_html
 from tltrace_nb.widget.wire import Wire
@@ -63,7 +64,7 @@ def test_an_event_name_cannot_open_a_script(tmp_path: Path) -> None:
 
 def test_the_events_in_the_page_are_whole(tmp_path: Path) -> None:
     trace = pipeline()
-    page = write_html(trace, tmp_path / "t.html", limit=1).read_text(encoding="utf-8")
+    page = write_html(trace, tmp_path / "t.html", ViewOptions(limit=1)).read_text(encoding="utf-8")
     found = read(carried(page))
     assert sorted((e.id, e.name, e.start) for e in found) == list(
         zip(range(len(trace.events)), trace.events["name"], trace.events["start"], strict=True)
@@ -102,14 +103,14 @@ def test_the_table_lists_every_name(page: str) -> None:
 def test_a_selection_of_rows_is_what_the_page_shows(tmp_path: Path) -> None:
     trace = pipeline()
     only = trace.events[trace.events["name"] == "mma"]
-    text = write_html(trace, tmp_path / "t.html", events=only).read_text(encoding="utf-8")
+    text = write_html(trace, tmp_path / "t.html", ViewOptions(events=only)).read_text(encoding="utf-8")
     assert re.findall(r"<tr><td>(.*?)</td>", text) == ["mma"]
 
 
 def test_the_facts_are_those_of_what_is_shown(tmp_path: Path) -> None:
     trace = pipeline(ctas=3, losses=[{"lost": 12, "cta": 0}])
     whole = write_html(trace, tmp_path / "t.html").read_text(encoding="utf-8")
-    part = write_html(trace, tmp_path / "t.html", ctas=[1, 2]).read_text(encoding="utf-8")
+    part = write_html(trace, tmp_path / "t.html", ViewOptions(ctas=[1, 2])).read_text(encoding="utf-8")
     for page, facts in ((whole, (3, 3, 60, 3, 18, 12)), (part, (2, 2, 40, 2, 12, 0))):
         found = re.findall(r"<dt>(?:SMs|CTAs|ranges|instants|arrows|lost)</dt><dd>(\d+)", page)
         assert tuple(map(int, found)) == facts
@@ -120,7 +121,7 @@ def test_an_instant_has_a_dash_for_its_times(page: str) -> None:
 
 
 def test_the_title_replaces_the_kernel_name(tmp_path: Path) -> None:
-    text = write_html(pipeline(), tmp_path / "t.html", title="a & b").read_text(encoding="utf-8")
+    text = write_html(pipeline(), tmp_path / "t.html", ViewOptions(title="a & b")).read_text(encoding="utf-8")
     assert "<title>a &amp; b</title>" in text
 
 

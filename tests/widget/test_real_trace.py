@@ -13,7 +13,7 @@ from tltrace_nb.render.svg import static_svg
 from tltrace_nb.widget.figure import figure
 
 if TYPE_CHECKING:
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 
 def decoded() -> Trace:

@@ -1,42 +1,51 @@
 """The words and numbers on a timeline."""
 
-import numpy as np
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pandas as pd
 import pytest
 from fake_trace import instant, make_trace, pipeline, span
 
+from tltrace_nb.base.numbers import count, duration, moment, number, payload_text, payload_value, percent
 from tltrace_nb.base.words import clean, markup
 from tltrace_nb.data.headline import by_name
 from tltrace_nb.render.lanes import rows_of
-from tltrace_nb.render.text import hover_lines, loss_text, numbers, payload_text
+from tltrace_nb.render.text import hover_lines, loss_text, numbers
+
+VECTORS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
+"""What the front end, whose own tests read the same, must write as well."""
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "text"),
+    ("write", "cases"),
     [
-        (None, None, ""),
-        (0, 0, "0"),
-        (-1, -1, "-1"),
-        (3, None, "3"),
-        (None, 4, "4"),
-        (0, 6, "0 → 6"),
-        (pd.NA, pd.NA, ""),
-        (1.5, float("inf"), "1.5 → inf"),
-        (float("nan"), float("nan"), "nan"),
-        (2.0, 2.0, "2"),
-        (4294967295.0, None, "4294967295"),
-        (float(np.float32(0.1)), None, "0.1"),
-        (float(np.float32(1.2345678)), None, "1.2345678"),
-        (1e30, None, "1e+30"),
-        (2.0**33, None, "8589935000.0"),
-        (float(np.float32(1e20)), None, "1e+20"),
-        (float(np.float32(1e-7)), None, "1e-07"),
-        (float(np.float32(1e-45)), None, "1e-45"),
-        (True, True, "True"),
+        (lambda value, digits: number(float(value), digits), VECTORS["number"]),
+        (count, VECTORS["count"]),
+        (lambda share: percent(float(share)), VECTORS["percent"]),
+        (lambda ns: duration(float(ns)), VECTORS["duration"]),
+        (lambda ns: moment(float(ns)), VECTORS["moment"]),
+        (lambda value, floating: payload_value((float if floating else int)(value)), VECTORS["payload"]),
+        (payload_text, VECTORS["change"]),
+        (clean, VECTORS["clean"]),
     ],
+    ids=list(VECTORS),
 )
-def test_payload_is_shown_once_or_as_a_change_and_never_when_missing(begin: object, end: object, text: str) -> None:
-    assert payload_text(begin, end) == text
+def test_numbers_times_payloads_and_names_are_written_as_the_front_end_writes_them(
+    write: Callable[..., str], cases: list[list[Any]]
+) -> None:
+    assert [(given, write(*given)) for *given, _ in cases] == [(given, text) for *given, text in cases]
+
+
+@pytest.mark.parametrize("value", [None, pd.NA])
+def test_there_is_no_text_where_there_is_no_payload(value: object) -> None:
+    assert payload_value(value) == ""
+
+
+def test_what_is_missing_in_a_table_is_a_dash() -> None:
+    assert [number(pd.NA), number(None), percent(pd.NA)] == ["–"] * 3
 
 
 def test_a_long_name_is_elided() -> None:
@@ -78,7 +87,7 @@ def test_hover_says_all_that_is_known() -> None:
         "mma",
         "payload 2 → 5",
         "start 1,000 cycles · 800.0 ns",
-        "duration 2,000 cycles · 1,000.0 ns",
+        "duration 2,000 cycles · 1.00 µs",
         "begun, never ended",
         "CTA 3 (3, 0, 0) · SM 17",
         "thread 128 · lane tc · group math · role consumer",

@@ -16,6 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from ipywidgets.widgets.widget import _instances
 
+from tltrace_nb.render.options import ViewOptions
 from tltrace_nb.widget.display import show
 from tltrace_nb.widget.runs import to_runs
 from tltrace_nb.widget.shown import CELLS
@@ -311,7 +312,23 @@ def test_a_notebook_gets_the_picture_in_an_output_of_its_own(notebook: Any) -> N
     still, widget = outputs(timeline)
     assert f'class="tltrace-still {timeline.still}"' in still["text/html"]
     assert VIEW not in still
-    assert set(widget) == {VIEW, "text/plain"}
+    assert set(widget) == {VIEW, "text/html", "text/plain"}
+    assert "<img" not in widget["text/html"]
+
+
+def test_twenty_timelines_are_saved_with_the_front_end_a_few_times(notebook: Any) -> None:
+    saved = []
+    for number in range(20):
+        notebook.cell(f"cell {number}")
+        saved.append(outputs(Timeline(pipeline()))[0]["text/html"])
+    assert [html.count("<script>") for html in saved] == [1, *[0] * 9] * 2
+    assert Timeline(pipeline()).script == b""
+
+
+def test_events_that_are_too_many_to_be_saved_are_said(notebook: Any) -> None:
+    html = outputs(Timeline(many()))[0]["text/html"]
+    assert "save=True" in html
+    assert "<script>" not in html
 
 
 def test_a_terminal_gets_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -321,7 +338,7 @@ def test_a_terminal_gets_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_displays_a_timeline(notebook: Any) -> None:
     with capture_output() as captured:
-        show(pipeline(), title="mine")
+        show(pipeline(), ViewOptions(title="mine"))
     assert [VIEW in output.data for output in captured.outputs] == [False, True]
 
 

@@ -11,6 +11,7 @@ from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.columns import EVENTS
 from tltrace_nb.data.tracefile import TraceMeta
 from tltrace_nb.render.lanes import layout
+from tltrace_nb.render.options import ViewOptions
 from tltrace_nb.render.views import ctas_as_events
 from tltrace_nb.widget.display import bundle
 
@@ -31,14 +32,14 @@ def labels(trace: Trace, **options) -> list[str]:
 
 
 def test_the_sm_view_has_a_lane_per_sm_and_a_bar_per_cta(trace: Trace) -> None:
-    plan = layout(trace, limit=100, view="sm")
+    plan = layout(trace, ViewOptions(limit=100, view="sm"))
     assert [lane.label for lane in plan.lanes][:2] == ["SM 0", "SM 3"]
     assert len(plan.events) == len(STAYS)
     assert plan.unit == "ns"
 
 
 def test_the_sms_that_never_had_a_cta_share_an_empty_lane(trace: Trace) -> None:
-    plan = layout(trace, limit=100, view="sm")
+    plan = layout(trace, ViewOptions(limit=100, view="sm"))
     assert [lane.label for lane in plan.lanes][2:] == ["idle: SM 1–2"]
     assert plan.events["y"].max() < plan.lanes[-1].top < plan.lanes[-1].bottom == plan.rows
 
@@ -48,7 +49,7 @@ def test_where_not_all_ctas_are_shown_no_sm_is_called_idle(trace: Trace) -> None
 
 
 def test_ctas_at_once_on_an_sm_are_in_rows_of_their_own_and_followers_in_the_place_they_took(trace: Trace) -> None:
-    events = layout(trace, limit=100, view="sm").events.set_index("cta")
+    events = layout(trace, ViewOptions(limit=100, view="sm")).events.set_index("cta")
     assert events.loc[1, "y"] == events.loc[2, "y"] == events.loc[0, "y"] + 1
 
 
@@ -72,7 +73,7 @@ def test_the_cta_view_has_a_lane_per_cta(trace: Trace) -> None:
 
 
 def test_in_the_cta_view_what_runs_at_once_is_in_different_rows(trace: Trace) -> None:
-    events = layout(trace, limit=100, view="cta").events
+    events = layout(trace, ViewOptions(limit=100, view="cta")).events
     assert events.groupby("cta")["y"].nunique().tolist() == [2] * 4
 
 
@@ -82,7 +83,7 @@ def test_the_name_view_has_a_lane_per_name(trace: Trace) -> None:
 
 def test_in_the_name_view_no_bar_hides_another(trace: Trace) -> None:
     for view in ("name", "cta", "thread", "sm"):
-        events = layout(load(RECORDED / "gemm_3.tltrace"), limit=10_000, view=view).events.sort_values("x")
+        events = layout(load(RECORDED / "gemm_3.tltrace"), ViewOptions(limit=10_000, view=view)).events.sort_values("x")
         ranges = events[events["width"] > 0]
         after = ranges["x"] + ranges["width"] <= ranges.groupby("y")["x"].shift(-1).fillna(1e18) + 40
         assert after.all(), view
@@ -134,7 +135,7 @@ def test_every_view_of_a_recorded_trace_is_drawn(file) -> None:
 
 
 def test_the_still_picture_beside_a_view_shows_that_view(trace: Trace) -> None:
-    still = bundle(trace, view="sm")["text/html"]
+    still = bundle(trace, ViewOptions(view="sm"))["text/html"]
     assert "SM 3" in still
     assert "t32" not in still
     assert "t32" in bundle(trace)["text/html"]

@@ -31,8 +31,9 @@ from tltrace_nb.analysis.spans import Array, Ints
 from tltrace_nb.analysis.student import moderated, two_sided
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.base.checks import checked, file, number, one_of, wrong
+from tltrace_nb.base.numbers import duration
 from tltrace_nb.data.trace_data import TraceData
-from tltrace_nb.data.tracefile import TraceFileError, read_trace
+from tltrace_nb.data.tracefile import files_at, read_trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -55,11 +56,7 @@ def _runs(name: str, value: Any) -> list[TraceData]:
     """The traces of one side."""
     may = "a Trace, a .tltrace file, a folder with those of repeated runs, or a list of traces and files"
     if isinstance(value, str | os.PathLike):
-        path = Path(file(name, value))
-        files = sorted(path.glob("*.tltrace")) if path.is_dir() else [path]
-        if not files:
-            raise TraceFileError(f"{path}: there is no .tltrace file in this folder")
-        return [TraceData(*read_trace(each)) for each in files]
+        return [TraceData(*read_trace(each)) for each in files_at(Path(file(name, value)))]
     if isinstance(value, TraceData):
         return [value]
     if not isinstance(value, Sequence) or isinstance(value, bytes):
@@ -202,7 +199,7 @@ def _spans(runs_a: Sequence[TraceData], runs_b: Sequence[TraceData], explained: 
     known = all(trace.ctas["clock_ghz"].notna().all() and len(trace.ctas) for trace in (*runs_a, *runs_b))
     if known:
         a, b = (np.mean([t.ctas["end_ns"].max() - t.ctas["start_ns"].min() for t in runs]) for runs in (runs_a, runs_b))
-        text = f". The launch: {a / 1000:,.2f} → {b / 1000:,.2f} µs"
+        text = f". The launch: {duration(a)} → {duration(b)}"
     else:
         a, b = (np.mean([t.ctas["duration"].max() if len(t.ctas) else 0 for t in runs]) for runs in (runs_a, runs_b))
         text = f". The longest CTA: {a:,.0f} → {b:,.0f} cycles"

@@ -28,8 +28,8 @@ from tltrace_nb.analysis.ranges import ranges_of, renamed
 from tltrace_nb.analysis.spans import Array, Axis, Ints, groups
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.base.checks import checked, cycles, optional
-from tltrace_nb.data.decode import Frames
-from tltrace_nb.data.headline import count
+from tltrace_nb.base.numbers import count
+from tltrace_nb.data.decode import Decoded
 from tltrace_nb.data.trace_data import TraceData, a_trace
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ BELIEVED = 0.05
 
 
 @checked(trace=a_trace, cost=optional(cycles))
-def corrected(trace: TraceData, cost: float | None = None) -> tuple[Frames, float]:
+def corrected(trace: TraceData, cost: float | None = None) -> tuple[Decoded, float]:
     """The frames without the cost of the trace's records, ``cost`` cycles each (default: the GPU model's), and that.
 
     Raises ``ValueError`` where no cost is known or it is negative.
@@ -158,11 +158,11 @@ class _Records:
         return total[np.searchsorted(self.time, self.axis.at(thread, time), side="left")]
 
 
-def _corrected(trace: TraceData, cost: float) -> Frames:
+def _corrected(trace: TraceData, cost: float) -> Decoded:
     """The frames, each thread's times earlier by what its records before took."""
     events, ctas = trace.events, trace.ctas
     if events.empty:
-        return Frames(events, ctas, trace.flows, trace.sites, trace.losses, events)
+        return Decoded(events, ctas, trace.flows, trace.sites, trace.losses, events)
     clock = ctas.set_index("cta")
     moved = each(lambda part: _moved(part.events, clock, cost), parts(trace))
     cta, ends = (np.concatenate([part[i] for _, part in moved]) for i in (0, 1))
@@ -170,7 +170,7 @@ def _corrected(trace: TraceData, cost: float) -> Frames:
     # A CTA ends with its last thread; which that is, is not known where it did more after its last record.
     duration = ctas["cta"].map(dict(zip(cta, ends, strict=True))).fillna(ctas["duration"]).astype("int64")
     shorter = ctas.assign(duration=duration, end_ns=ctas["start_ns"] + duration / ctas["clock_ghz"])
-    return Frames(better.copy(deep=False), shorter, trace.flows, trace.sites, trace.losses, better)
+    return Decoded(better.copy(deep=False), shorter, trace.flows, trace.sites, trace.losses, better)
 
 
 def _moved(

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tltrace_nb.base.gpus import PRESETS, Footprint, Gpu, Occupancy, a_gpu, occupancy
-from tltrace_nb.data import headline as summary
+from tltrace_nb.base.numbers import count
 from tltrace_nb.data.chosen import CtaRuns
+from tltrace_nb.data.headline import losses as losses_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,13 +109,13 @@ class Recorded(Protocol):
 
 def lacks(trace: Recorded, losses: pd.DataFrame, cut: int, ctas: int) -> list[str]:
     """The caveats of a trace that has these ``losses``, so many ranges that never ended, and slots of so many CTAs."""
-    notes = list(summary.losses(losses))
+    notes = losses_in_words(losses)
     if cut:
-        notes.append(f"{summary.count(cut, 'range')} never ended: left out, where an end is needed")
+        notes.append(f"{count(cut, 'range')} never ended: left out, where an end is needed")
     if not trace.whole:
         how = " (ctas=)" if isinstance(trace.table.ctas, CtaRuns) else ""
         notes.append(
-            f"only {summary.count(ctas, 'CTA')} of the launch recorded{how}: what the others did, "
+            f"only {count(ctas, 'CTA')} of the launch recorded{how}: what the others did, "
             "and with whom they shared an SM, is not known"
         )
     return notes

@@ -88,10 +88,10 @@ def union(start: Ints, end: Ints) -> Spans:
         return Spans(start, end)
     order = np.argsort(start, kind="stable")
     start, end = start[order], end[order]
-    reach = np.maximum.accumulate(end)
-    first = np.concatenate([[True], start[1:] > reach[:-1]])
+    latest = np.maximum.accumulate(end)
+    first = np.concatenate([[True], start[1:] > latest[:-1]])
     last = np.concatenate([first[1:], [True]])
-    return Spans(start[first], reach[last])
+    return Spans(start[first], latest[last])
 
 
 def groups(*columns: Array) -> tuple[Ints, int]:

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 @checked(trace=a_trace)
 def summary(trace: TraceData) -> Table:
     """Per name count, durations, share of the CTAs' time, overlap and payloads; see ``columns.SUMMARY``."""
-    return summed(each(facts, parts(trace)), int(trace.ctas["duration"].sum()), caveats(trace))
+    return summed(each(sums_of, parts(trace)), int(trace.ctas["duration"].sum()), caveats(trace))
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Sums:
     """What the summary of some CTAs is made of. ``open``, ``own`` and ``beside`` are cycles by the code of a name.
 
     ``open``: of a CTA in which such a range was open; ``own``: the same by track; ``beside``: those in which another
@@ -53,14 +53,14 @@ class Facts:
     truncated: int
 
 
-def facts(part: Parted) -> Facts:
-    """The facts of one part."""
+def sums_of(part: Parted) -> Sums:
+    """The sums_of of one part."""
     found = ranges_of(part.events)
     cut = int(part.events["truncated"].sum())
-    return Facts(tally(part.events), _open(found), *_beside(found), found.ctas, found.tracks, cut)
+    return Sums(tally(part.events), _open(found), *_beside(found), found.ctas, found.tracks, cut)
 
 
-def summed(parts: Sequence[Facts], time: int, notes: list[str]) -> Table:
+def summed(parts: Sequence[Sums], time: int, notes: list[str]) -> Table:
     """The summary of a trace of these parts, whose CTAs took ``time`` cycles in all."""
     names = counted([each.tally for each in parts])
     code = pd.CategoricalIndex(parts[0].tally.names.index).categories.get_indexer(names.index)

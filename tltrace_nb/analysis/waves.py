@@ -79,7 +79,7 @@ def waves(
     return table("waves", _SCHEMAS[by], whole, notes, by=by)
 
 
-def of_ctas(trace: TraceData) -> pd.DataFrame:
+def ctas_in_waves(trace: TraceData) -> pd.DataFrame:
     """Per CTA whose SM and time are known: its row of ``Trace.ctas``, with ``place`` (on its SM) and ``wave``."""
     ctas, _ = placed(trace)
     facts, _ = launches(trace, gpu_of(trace.meta))

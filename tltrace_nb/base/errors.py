@@ -20,7 +20,7 @@ class TraceError(Exception):
         """How IPython draws it: with the author's own frames only, for the message has the rest."""
         from IPython import get_ipython
 
-        shown = _own(_in_the_cell(self.__traceback__)) or self.__traceback__
+        shown = own_frames(_in_the_cell(self.__traceback__)) or self.__traceback__
         shell = get_ipython()
         if shell is None:  # IPython's classes without a running one
             return traceback.format_exception(type(self), self, shown)
@@ -28,13 +28,15 @@ class TraceError(Exception):
         return lines
 
 
-def _own(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback without the frames of the packages that are hidden."""
+def own_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of the packages that are hidden; the same where there is none of those."""
     if traceback is None:
         return None
-    rest = _own(traceback.tb_next)
+    rest = own_frames(traceback.tb_next)
     if _package(traceback) in _HIDDEN:
         return rest
+    if rest is traceback.tb_next:
+        return traceback
     return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
 
 

@@ -6,11 +6,16 @@ In: any string. Out: a short one without surprises.
 from __future__ import annotations
 
 import html
+import linecache
 import re
+import sys
+from pathlib import Path
 
 CELL = "cell"
-"""What stands for the file of a notebook's cell."""
-_IPYTHON_CELL = re.compile(r"^<ipython-input-\d+-\w+>")
+"""What stands for the file of a notebook's cell whose number is not known."""
+_IPYTHON_CELL = re.compile(r"^<ipython-input-(\d+)-\w+>")
+CODE_CHARS = 120
+"""Most characters that are kept of a line of a kernel."""
 NAME_CHARS = 40
 """Longest name on a bar or in a legend; a longer one is elided."""
 
@@ -18,8 +23,33 @@ _KEPT = {"\u200d"}  # joins emoji; not "printable", yet harmless
 
 
 def in_cells(source: str) -> str:
-    """``source``, a file or ``file:line``, with IPython's own name of a cell as ``CELL``."""
-    return _IPYTHON_CELL.sub(CELL, source)
+    """``source``, a file or ``file:line``, with IPython's own name of a cell as its number, ``In [3]``."""
+    return _IPYTHON_CELL.sub(r"In [\1]", source)
+
+
+def cell_of(file: str) -> str:
+    """The cell that a kernel takes ``file`` for: ``In [3]``, ``CELL`` where its number is not known; empty for a file.
+
+    IPython knows the numbers of the cells of its own session.
+    """
+    path = Path(file)
+    if in_cells(path.name) != path.name:
+        return in_cells(path.name)
+    if not path.parent.name.startswith("ipykernel_"):
+        return ""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    known = shell.compile.format_code_name(file) if shell else None
+    return known[1].replace("[", " [") if known else CELL
+
+
+def code_at(source: str) -> str:
+    """What stands at ``file:line``, of a file that is there or of a cell of this session; empty where none does."""
+    file, _, line = source.rpartition(":")
+    if not line.isdecimal():
+        return ""
+    cells = (name for name in [*linecache.cache] if file.startswith("In [") and cell_of(name) == file)
+    return linecache.getline(next(cells, file), int(line)).strip()[:CODE_CHARS]
 
 
 def utf8(text: str) -> str:

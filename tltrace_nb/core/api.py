@@ -406,7 +406,8 @@ class TraceSwitch:
         This costs a few microseconds, waits for nothing, and copies nothing but what exceeds the budget.
         """
         state = self._state
-        self._kept.add(launch_of(launch), state.section, state.options.budget, pinned=pinned)
+        taken = launch if isinstance(launch, TracedLaunch) else launch_of(launch)
+        self._kept.add(taken, state.section, state.options.budget, pinned=pinned)
 
     @checked(
         compiled=called("a compiled kernel"),
@@ -422,7 +423,8 @@ class TraceSwitch:
         dumped. Raises ``NotTracedError`` when tracing is on and the kernel was built without, and ``ValueError`` for a
         ``repeat`` below 1.
         """
-        from tltrace_nb.core.runtime.runs import run, written
+        from tltrace_nb.core.runtime.dumps import written
+        from tltrace_nb.core.runtime.running import run
 
         taken: list[TracedLaunch] = []
 
@@ -524,7 +526,7 @@ class TraceSwitch:
 
         Raises ``NotTracedError`` for an untraced kernel and ``SlotsError`` for slots that are not this kernel's.
         """
-        from tltrace_nb.core.runtime.runs import decode
+        from tltrace_nb.core.runtime.running import decode
 
         return decode(compiled, slots)
 
@@ -535,7 +537,7 @@ class TraceSwitch:
         Returns the base path without extension: ``stem``, else ``stem_1``, ``stem_2`` ... Raises ``OSError`` where a
         file cannot be written; the trace, which is small, is written first.
         """
-        from tltrace_nb.core.runtime.runs import free_base
+        from tltrace_nb.core.runtime.dumps import free_base
 
         with free_base(Path(self.output), stem, ".html") as base:
             if hasattr(events, "save"):
@@ -554,7 +556,7 @@ class TraceSwitch:
         sm_clock_ghz: float | None = None,
     ) -> None:
         """Write events as one HTML file that needs no network. ``sm_clock_ghz`` is used where no clock was measured."""
-        from tltrace_nb.core.runtime.runs import export_html
+        from tltrace_nb.core.runtime.dumps import export_html
 
         export_html(events, Path(path), compiled, title, sm_clock_ghz)
 

@@ -28,11 +28,11 @@ from tltrace_nb.core.trace import Trace
 from tltrace_nb.data import tracefile
 from tltrace_nb.data.chosen import evenly
 from tltrace_nb.data.clock import Clocks
-from tltrace_nb.data.decode import Frames, clocks_of, ctas_of, decode_rows
+from tltrace_nb.data.decode import Decoded, clocks_of, ctas_of, decode_rows
 from tltrace_nb.data.reading import Blocks, Writers, place_blocks, read_records, read_writers
 from tltrace_nb.data.sites import SiteTable, is_whole
 from tltrace_nb.data.tracefile import TraceFileError, TraceMeta
-from tltrace_nb.render.limits import PAGE_EVENTS
+from tltrace_nb.render.options import PAGE_EVENTS
 
 if TYPE_CHECKING:
     from tltrace_nb.analysis.table import Table
@@ -96,12 +96,12 @@ class LargeTrace:
         """Per name count, durations, share of the CTAs' time and overlap, of all events; as ``Trace.summary``."""
         from tltrace_nb.analysis.launch import lacks
         from tltrace_nb.analysis.parts import each
-        from tltrace_nb.analysis.summary import Facts, facts, summed
+        from tltrace_nb.analysis.summary import Sums, summed, sums_of
 
-        def of_rows(rows: slice) -> tuple[Facts, pd.DataFrame]:
+        def of_rows(rows: slice) -> tuple[Sums, pd.DataFrame]:
             ids = np.arange(rows.start, rows.stop)
             frames = self._frames(ids, self._slots.rows(ids))
-            return facts(frames), frames.losses
+            return sums_of(frames), frames.losses
 
         time = int(self.ctas["duration"].sum())
         done = each(of_rows, self._parts)
@@ -194,7 +194,7 @@ class LargeTrace:
         stay = np.concatenate([stay for _, _, stay in self._heads])
         return clocks_of(self._blocks, Writers(row=row, **columns), stay, self.meta.clock_ghz)
 
-    def _frames(self, rows: npt.NDArray[np.int64], slots: Slots) -> Frames:
+    def _frames(self, rows: npt.NDArray[np.int64], slots: Slots) -> Decoded:
         """The frames of some rows, ascending, whose slots these are."""
         blocks, clocks = _blocks_at(self._blocks, rows), _clocks_at(self._clocks, rows)
         return decode_rows(slots, self.table, blocks, self.meta.grids, self.meta.clock_ghz, clocks)
@@ -203,7 +203,7 @@ class LargeTrace:
 class _Excerpt(Trace):
     """Some CTAs of a large trace. It is not saved: its times are those of the whole."""
 
-    def __init__(self, slots: Slots, table: SiteTable, meta: TraceMeta, frames: Frames, whole: bool) -> None:
+    def __init__(self, slots: Slots, table: SiteTable, meta: TraceMeta, frames: Decoded, whole: bool) -> None:
         super().__init__(slots, table, meta)
         vars(self)["_frames"] = frames
         self._whole = whole

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tltrace_nb.base.checks import checked
 from tltrace_nb.data.trace_data import TraceData, a_trace
 from tltrace_nb.data.tracefile import TraceFileError, TraceMeta
-from tltrace_nb.render.limits import LIMIT, PAGE_EVENTS
+from tltrace_nb.render.options import LIMIT, PAGE_EVENTS, ViewOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from tltrace_nb.analysis.table import Table
     from tltrace_nb.base.gpus import Gpu
     from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.data.decode import Frames
+    from tltrace_nb.data.decode import Decoded
     from tltrace_nb.export.parquet import Frame
-    from tltrace_nb.render.lanes import Time
-    from tltrace_nb.render.views import Color, View
+    from tltrace_nb.render.options import Color, Time, View
     from tltrace_nb.widget.display import Renderer
     from tltrace_nb.widget.pair import Pair
     from tltrace_nb.widget.timeline import Timeline
@@ -83,17 +82,10 @@ class Trace(TraceData):
         """
         from tltrace_nb.widget.figure import figure
 
-        return figure(
-            self,
-            ctas=ctas,
-            events=events,
-            limit=limit,
-            time=time,
-            height=height,
-            title=title,
-            view=view,
-            color=color,
+        options = ViewOptions(
+            ctas=ctas, events=events, limit=limit, time=time, height=height, title=title, view=view, color=color
         )
+        return figure(self, options)
 
     def timeline(self, **options: Any) -> Timeline:
         """The timeline as a widget, with Python on the other end of it; see ``tltrace_nb.Timeline`` for the options.
@@ -131,18 +123,10 @@ class Trace(TraceData):
         """
         from tltrace_nb.widget.display import show
 
-        show(
-            self,
-            renderer=renderer,
-            ctas=ctas,
-            events=events,
-            limit=limit,
-            time=time,
-            height=height,
-            title=title,
-            view=view,
-            color=color,
+        options = ViewOptions(
+            ctas=ctas, events=events, limit=limit, time=time, height=height, title=title, view=view, color=color
         )
+        show(self, options, renderer=renderer)
 
     def to_html(
         self,
@@ -166,9 +150,8 @@ class Trace(TraceData):
         """
         from tltrace_nb.widget.html import write_html
 
-        return write_html(
-            self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, height=height, most=most
-        )
+        options = ViewOptions(title=title, ctas=ctas, events=events, limit=limit, time=time, height=height)
+        return write_html(self, path, options, most=most)
 
     def to_svg(
         self,
@@ -189,7 +172,8 @@ class Trace(TraceData):
         """
         from tltrace_nb.export.picture import write_svg
 
-        return write_svg(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, width=width)
+        options = ViewOptions(title=title, ctas=ctas, events=events, limit=limit, time=time)
+        return write_svg(self, path, options, width=width)
 
     def to_png(
         self,
@@ -210,7 +194,8 @@ class Trace(TraceData):
         """
         from tltrace_nb.export.picture import write_png
 
-        return write_png(self, path, title=title, ctas=ctas, events=events, limit=limit, time=time, width=width)
+        options = ViewOptions(title=title, ctas=ctas, events=events, limit=limit, time=time)
+        return write_png(self, path, options, width=width)
 
     def to_perfetto(self, path: str | os.PathLike[str]) -> Path:
         """Write Perfetto's format (for ui.perfetto.dev), gzipped where ``path`` ends in ``.gz``; returns the path.
@@ -366,7 +351,7 @@ class CorrectedTrace(Trace):
     """A trace whose frames are without the cost of its records; ``meta.note`` says so. It is computed, not recorded:
     ``slots`` are those of the trace that it was made of, and ``save`` refuses."""
 
-    def __init__(self, recorded: TraceData, frames: Frames, cost: float) -> None:
+    def __init__(self, recorded: TraceData, frames: Decoded, cost: float) -> None:
         said = f"the cost of its markers, {cost:g} cycles a record, is taken out of these times"
         note = f"{recorded.meta.note}; {said}" if recorded.meta.note else said
         super().__init__(recorded.slots, recorded.table, replace(recorded.meta, note=note))

@@ -1,6 +1,6 @@
 """Slots to frames.
 
-In: the ``slots`` of a finished launch and the kernel's :class:`SiteTable`. Out: :class:`Frames`.
+In: the ``slots`` of a finished launch and the kernel's :class:`SiteTable`. Out: :class:`Decoded`.
 
 Whole arrays, no loop over records: they are gathered in order of track and time (writers already record in order of
 time, so this is a permutation of segments, not a sort), begins are paired with ends, and each column is one gather.
@@ -31,8 +31,8 @@ ROLES = ("producer", "consumer")
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
-    """The frames of one trace, with the columns of ``data.columns``."""
+class Decoded:
+    """What slots hold: the frames of one trace, with the columns of ``data.columns``."""
 
     events: pd.DataFrame
     ctas: pd.DataFrame
@@ -46,7 +46,7 @@ class Frames:
 
 def decode(
     slots: npt.NDArray[np.int64], table: SiteTable, grids: Grids | None = None, clock_ghz: float | None = None
-) -> Frames:
+) -> Decoded:
     """Decode the slots of one kernel into frames.
 
     ``slots`` is ``int64[num_cta, num_writers, words]`` as ``data.slots`` lays it out, and is only read. ``grids`` are
@@ -67,24 +67,23 @@ def decode_rows(
     grids: Grids | None = None,
     clock_ghz: float | None = None,
     clocks: Clocks | None = None,
-) -> Frames:
+) -> Decoded:
     """Decode rows of slots: ``blocks`` says where they ran, and ``clocks`` by which clock, where that is known."""
     writers = read_writers(slots, table)
     records = read_records(slots, table, blocks, writers)
     if clocks is None:
         clocks = clocks_of(blocks, writers, records.stay, clock_ghz)
-    # The records are the largest thing here. They are given away, so that each array goes as soon as it is used.
     recorded, corrupt, stay = records.recorded, records.corrupt, records.stay
     counts = np.bincount(records.site, minlength=len(table.sites))
-    given = [records]
-    del records
-    events, unmatched = _events(given, table, blocks, writers, clocks)
-    losses = _losses(table, blocks, writers, recorded, corrupt, unmatched, clocks.backwards)
+    paired = _paired(records, table, writers)
+    del records  # the largest thing here
+    events = _events(paired, table, blocks, writers, clocks)
+    losses = _losses(table, blocks, writers, recorded, corrupt, paired.unmatched, clocks.backwards)
     if grids is None:
         grids = tuple((x or 1, y or 1, z or 1) for x, y, z in (launch.grid for launch in table.launches))
     if missing := left_out(table, grids):
         losses.attrs[LEFT_OUT] = missing
-    return Frames(
+    return Decoded(
         events=events.copy(deep=False),
         ctas=ctas_of(table, blocks, writers, stay, clocks),
         flows=_flows(events, table),
@@ -130,11 +129,31 @@ def clocks_of(blocks: Blocks, writers: Writers, stay: npt.NDArray[np.int64], sta
     )
 
 
-def _events(
-    given: list[Records], table: SiteTable, blocks: Blocks, writers: Writers, clocks: Clocks
-) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
-    """The events, and the number of unmatched ends per slot. ``given`` is emptied."""
-    records = given.pop()
+@dataclass(frozen=True, slots=True)
+class _Paired:
+    """The events, each from its begin and its end, by track and then time.
+
+    Per event: its ``slot``, the ``site`` and payload bits ``raw`` of its begin, those of its end (of any record where
+    it has not ``ended``), ``start`` and ``stop`` in cycles since its slot's entry, ``depth`` and ``parent``, and
+    whether it is still ``open`` where its writer ends. Per slot: the ends ``unmatched``.
+    """
+
+    slot: Array
+    site: Array
+    raw: Array
+    end_site: Array
+    end_raw: Array
+    start: Array
+    stop: Array
+    depth: Array
+    parent: Array
+    ended: Array
+    open: Array
+    unmatched: npt.NDArray[np.int64]
+
+
+def _paired(records: Records, table: SiteTable, writers: Writers) -> _Paired:
+    """Find the end of each begin, and from there when it was and what encloses it."""
     kind = np.array([site.kind for site in table.sites], np.int8)[records.site]
     end_of = pair_ends(records.track, _range_numbers(table)[records.site], kind, records.payload)
     begin = np.flatnonzero(kind != END)
@@ -145,40 +164,44 @@ def _events(
     unmatched = _unmatched(kind, end[ended], records.slot, len(writers.row))
     del kind, end_of
 
-    slot, site, end_site = records.slot[begin], records.site[begin], records.site[end]
-    raw, end_raw, time, stay = records.payload[begin], records.payload[end], records.time, records.stay
-    end_slot = np.where(ended, records.slot[end], slot)
-    del records
-    offset = writers.offset[slot]
-    start, stop = time[begin], time[end]
-    if bool((end_slot != slot).any()):  # of two writers of one thread one began it, the other ended it
-        stop += np.where(ended, writers.offset[end_slot] - offset, 0)
-    del time, begin, end, end_slot
+    slot, end_slot = records.slot[begin], records.slot[end]
+    start, stop = records.time[begin], records.time[end]
+    if bool((ended & (end_slot != slot)).any()):  # of two writers of one thread one began it, the other ended it
+        stop += np.where(ended, writers.offset[end_slot] - writers.offset[slot], 0)
+    del end_slot
     # An instant ends where it starts, a truncated range with its writer.
     np.copyto(stop, start, where=~ended)
     if open_.any():
-        stop[open_] = stay[slot[open_]]
-    start += offset
-    stop += offset
-    del offset
+        stop[open_] = records.stay[slot[open_]]
+    (site, raw), (end_site, end_raw) = ((records.site[at], records.payload[at]) for at in (begin, end))
+    return _Paired(slot, site, raw, end_site, end_raw, start, stop, depth, parent, ended, open_, unmatched)
 
-    cells: dict[str, Any] = {"start": start, "end": stop, "duration": stop - start}
+
+def _payloads(paired: _Paired, table: SiteTable) -> dict[str, Any]:
+    """The columns of the payloads."""
+    site, end_site, raw, end_raw = paired.site, paired.end_site, paired.raw, paired.end_raw
+    typed = np.array([site.payload is not PayloadType.NONE for site in table.sites], np.bool_)
+    raw *= typed[site]
+    cells = {"payload": payload(table, site, raw, ~typed[site]), "payload_raw": raw}
+    missing = ~(paired.ended & typed[end_site])
+    if np.array_equal(raw, end_raw) and np.array_equal(missing, ~typed[site]) and same_types(table):
+        return cells | {"payload_end": cells["payload"]}
+    return cells | {"payload_end": payload(table, end_site, end_raw, missing)}
+
+
+def _events(paired: _Paired, table: SiteTable, blocks: Blocks, writers: Writers, clocks: Clocks) -> pd.DataFrame:
+    """The frame of the events, which takes over the arrays of ``paired``."""
+    slot, site, start = paired.slot, paired.site, paired.start
+    cells: dict[str, Any] = {"start": start, "end": paired.stop, "duration": paired.stop - start}
+    for times in (start, paired.stop):
+        times += writers.offset[slot]
     ghz = clocks.ghz[writers.row][slot]
     cells["start_ns"] = start / ghz
     cells["start_ns"] += clocks.start_ns[writers.row][slot]
     cells["duration_ns"] = np.divide(cells["duration"], ghz, out=ghz)
-    cells["depth"], cells["parent"] = depth, masked(parent, parent < 0)
-    cells["truncated"] = compact(open_)
-    typed = np.array([site.payload is not PayloadType.NONE for site in table.sites], np.bool_)
-    raw *= typed[site]
-    cells["payload"], cells["payload_raw"] = payload(table, site, raw, ~typed[site]), raw
-    missing = ~(ended & typed[end_site])
-    if np.array_equal(raw, end_raw) and np.array_equal(missing, ~typed[site]) and same_types(table):
-        cells["payload_end"] = cells["payload"]
-    else:
-        cells["payload_end"] = payload(table, end_site, end_raw, missing)
-    del end_raw, end_site, missing, ended
-
+    cells["depth"], cells["parent"] = paired.depth, masked(paired.parent, paired.parent < 0)
+    cells["truncated"] = compact(paired.open)
+    cells |= _payloads(paired, table)
     cells["kind"] = category(["range", "instant"], [int(s.kind is EventKind.INSTANT) for s in table.sites], site)
     for column in ("name", "group", "lane"):
         cells[column] = category(*coded([getattr(s, column) for s in table.sites]), site)
@@ -192,7 +215,7 @@ def _events(
         cells[column] = spread(values[writers.row], slot)
     cells["thread"] = spread(threads[writers.writer], slot)
     cells["warp"] = spread(threads[writers.writer] // np.int32(WARP), slot)
-    return frame(columns.EVENTS, cells, len(slot)), unmatched
+    return frame(columns.EVENTS, cells, len(slot))
 
 
 def _unmatched(

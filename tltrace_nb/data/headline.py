@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tltrace_nb.base.numbers import count, duration, number
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.left_out import LEFT_OUT
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 TOP_NAMES = 5
 TABLE_NAMES = 30
-NONE = "–"
-"""Stands in a table where there is no number."""
 UNMARKED = (
     "no markers in this kernel: write trace.range around its operators, or let --auto of %%tltrace and tltrace run, "
     "or trace.auto, do it"
@@ -55,17 +54,11 @@ def headline(trace: TraceData) -> str:
     return line
 
 
-def count(number: int, noun: str) -> str:
-    """``1 cycle``, ``2,000 cycles``."""
-    return f"{number:,} {noun}{'' if abs(number) == 1 else 's'}"
-
-
 def _span(ctas: pd.DataFrame) -> str:
     """From the first entry to the last exit; in cycles of the longest CTA where no clock rate is known."""
-    nanoseconds = ctas["end_ns"].max() - ctas["start_ns"].min()
     if ctas["clock_ghz"].isna().all():
         return f"longest CTA {ctas['duration'].max():,} cycles (clock rate unknown)"
-    return f"{nanoseconds / 1000:,.1f} µs"
+    return duration(ctas["end_ns"].max() - ctas["start_ns"].min())
 
 
 def losses(frame: pd.DataFrame) -> list[str]:
@@ -196,11 +189,6 @@ def _statistics(values: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> 
         low, high = (float(values[np.searchsorted(last, at + i, side="right")]) for i in (0, 1 if rest else 0))
         quantiles.append(low + (high - low) * rest)
     return total, total / count, quantiles[0], quantiles[1]
-
-
-def number(value: float, digits: int = 0) -> str:
-    """A number of a table as text, a dash where it is missing."""
-    return NONE if pd.isna(value) else f"{value:,.{digits}f}"
 
 
 def html(trace: TraceData) -> str:

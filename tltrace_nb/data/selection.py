@@ -1,38 +1,27 @@
 """A hand-picked list of rows, as something that the views draw: what ``trace.export_html(list, ...)`` takes.
 
-In: ``Slice`` and ``Instant`` rows and the kernel's site table. Out: :class:`Selection`, with the frames of a trace.
+In: ``Slice`` and ``Instant`` rows and the kernel's site table. Out: :class:`Frames`.
 What rows do not carry (SMs, blocks) stays unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from tltrace_nb.data import cells, columns
+from tltrace_nb.data.frames import Frames
 from tltrace_nb.data.rows import Instant, Slice
 from tltrace_nb.data.sites import SiteTable
 from tltrace_nb.data.tracefile import TraceMeta
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Frames made of rows; the attributes are those of a ``Trace``."""
-
-    events: pd.DataFrame
-    ctas: pd.DataFrame
-    flows: pd.DataFrame
-    losses: pd.DataFrame
-    meta: TraceMeta
-
-
-def select(rows: Sequence[Slice | Instant], table: SiteTable, sm_clock_ghz: float | None) -> Selection:
+def select(rows: Sequence[Slice | Instant], table: SiteTable, sm_clock_ghz: float | None) -> Frames:
     """Frames of some rows. ``sm_clock_ghz`` turns their cycles into nanoseconds; ``None`` leaves those missing."""
     ordered = sorted(rows, key=lambda row: (row.track, row.ts_cy))
-    return Selection(
+    return Frames(
         events=_events(ordered, table, sm_clock_ghz),
         ctas=pd.DataFrame({name: [] for name in columns.CTAS}),
         flows=_flows(ordered, table),

@@ -126,7 +126,9 @@ class SiteTable:
     ``capacity`` is in records per writer, the header not counted. ``ctas`` says which CTAs of each launch are traced,
     in the order of their rows, or is ``None`` when every CTA is. ``flows`` are the (source, destination) names of
     ``trace.dag``. ``note`` says what of the kernel is not marked although it was asked for. ``reasons`` are the sites
-    that cannot record, or may be silent while others pass them, each with the reason.
+    that cannot record, or may be silent while others pass them, each with the reason. ``light`` are the names of the
+    operators that automatic markers record a moment of, to be cheap, and ``--on all`` would record as ranges.
+    ``code`` is what stood on the lines of the sites' sources when the kernel was built, as far as it was known.
     """
 
     kernel: str
@@ -142,6 +144,8 @@ class SiteTable:
     source_hash: str = ""
     note: str = ""
     reasons: tuple[tuple[int, str], ...] = ()
+    light: tuple[str, ...] = ()
+    code: tuple[tuple[str, str], ...] = ()
     version: int = 1
 
     @property
@@ -152,7 +156,7 @@ class SiteTable:
     def without_lines(self) -> SiteTable:
         """The table of the same kernel wherever it stands: without the names and lines of files."""
         sites = tuple(dataclasses.replace(site, source="") for site in self.sites)
-        return dataclasses.replace(self, sites=sites, source="", note="")
+        return dataclasses.replace(self, sites=sites, source="", note="", code=())
 
     def to_json(self) -> str:
         """The table as JSON text; ``from_json`` is its inverse."""
@@ -162,7 +166,12 @@ class SiteTable:
                 fields["ctas"] = list(self.ctas)
             else:
                 fields["ctas"] = self.ctas.to_json()
-        for name in ("note", "reasons"):  # tables of earlier versions have none, and the text decides the tag
+        for name in (
+            "note",
+            "reasons",
+            "light",
+            "code",
+        ):  # tables of earlier versions have none, and the text decides the tag
             if not fields[name]:
                 del fields[name]
         for launch in fields["launches"]:
@@ -194,6 +203,8 @@ class SiteTable:
                     "writers": tuple(Writer(**w) for w in raw["writers"]),
                     "flows": tuple((str(a), str(b)) for a, b in raw["flows"]),
                     "reasons": tuple((int(site), str(reason)) for site, reason in raw.get("reasons", ())),
+                    "code": tuple((str(source), str(text)) for source, text in raw.get("code", ())),
+                    "light": tuple(str(name) for name in raw.get("light", ())),
                     "launches": tuple(map(_launch, raw["launches"])),
                     "keep": Keep(raw["keep"]),
                     "ctas": chosen_from_json(raw["ctas"]),

@@ -7,12 +7,14 @@ view and no analysis. The raw slots are the truth and are copied to the host, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from tltrace_nb.base.attached import without_attached
 from tltrace_nb.base.checks import a, checked, file, optional, wrong
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.data.rows import Instant, Slice, rows
@@ -24,12 +26,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from tltrace_nb.data.decode import Frames
+    from tltrace_nb.data.decode import Decoded
 
 KEPT_ROWS = 100_000
 """Events up to which iterating a trace makes the list of all: some 300 bytes each."""
-VIEWS = "_timelines"
-"""Attribute in which its views keep what they share; a copy of a trace has views of its own."""
 
 
 class DeviceArray(Protocol):
@@ -95,7 +95,7 @@ class TraceData:
     def __getstate__(self) -> dict[str, Any]:
         """What copies and pickles hold: the raw record on the host, and the frames where they have been made."""
         _ = self.slots
-        return {name: value for name, value in vars(self).items() if name != VIEWS} | {"_source": None}
+        return without_attached(vars(self)) | {"_source": None}  # a copy has views of its own
 
     @property
     def device_bytes(self) -> int:
@@ -114,7 +114,7 @@ class TraceData:
         return is_whole(self.table, self.meta.grids)
 
     @cached_property
-    def _frames(self) -> Frames:
+    def _frames(self) -> Decoded:
         from tltrace_nb.data.decode import decode
 
         return decode(self.slots, self.table, self.meta.grids, self.meta.clock_ghz)
@@ -143,6 +143,22 @@ class TraceData:
     def losses(self) -> pd.DataFrame:
         """One row per writer with something lost or wrong, or which never recorded; see ``columns.LOSSES``."""
         return self._frames.losses
+
+    @property
+    def notes(self) -> pd.DataFrame:
+        """What readers have written on the trace, in a timeline or here; see ``data.notes.COLUMNS``. It is saved.
+
+        Assign a frame with these columns (``thread`` may be missing) to replace it; ``ValueError`` for another frame.
+        """
+        from tltrace_nb.data.notes import frame_of
+
+        return frame_of(self.meta.notes)
+
+    @notes.setter
+    def notes(self, frame: pd.DataFrame) -> None:
+        from tltrace_nb.data.notes import from_frame
+
+        self.meta = replace(self.meta, notes=from_frame(frame))
 
     @cached_property
     def rows(self) -> list[Slice | Instant]:

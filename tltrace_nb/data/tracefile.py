@@ -34,6 +34,7 @@ from tltrace_nb.base.words import clean
 from tltrace_nb.data import slots as layout
 from tltrace_nb.data.chosen import IDS, Chosen, Cut
 from tltrace_nb.data.file_cost import Cost, CostError, most
+from tltrace_nb.data.notes import Note, notes_of
 from tltrace_nb.data.reading import place_blocks
 from tltrace_nb.data.sites import SiteTable
 
@@ -75,6 +76,7 @@ class TraceMeta:
     launches and the bytes of the tensors that they read and write. Both are ``None`` where not known. ``clock_ghz`` is
     the clock rate of a virtual GPU's SMs; ``None`` where it follows from the readings. ``slowdown`` is traced over
     untraced time and the untraced kernel's over itself (the noise), where ``trace.overhead`` has measured them.
+    ``notes`` is what readers have written on the trace.
     """
 
     kernel: str = ""
@@ -93,6 +95,7 @@ class TraceMeta:
     note: str = ""
     clock_ghz: float | None = None
     slowdown: tuple[float, float] | None = None
+    notes: tuple[Note, ...] = ()
 
 
 def write_trace(path: str | os.PathLike[str], slots: npt.NDArray[np.int64], table: SiteTable, meta: TraceMeta) -> None:
@@ -129,6 +132,14 @@ def read_trace(
             slots = cost.read(member).reshape(shape)
         place_blocks(slots, table, meta.grids)  # raises where its rows are not CTAs of the launches
         return slots, table, meta
+
+
+def files_at(path: Path) -> list[Path]:
+    """``path``, or the trace files in it where it is a folder. Raises ``TraceFileError`` for one without any."""
+    files = sorted(path.glob("*.tltrace")) if path.is_dir() else [path]
+    if not files:
+        raise TraceFileError(f"{path}: there is no .tltrace file in this folder")
+    return files
 
 
 def nbytes(shape: tuple[int, int, int]) -> int:
@@ -269,6 +280,7 @@ def _meta(raw: Any) -> TraceMeta:
     known = {each.name for each in dataclasses.fields(TraceMeta)}
     values = {name: value for name, value in raw.items() if name in known}
     grids, resources, work, slowdown = (values.pop(name, None) for name in ("grids", "resources", "work", "slowdown"))
+    notes = values.pop("notes", None) or ()
     versions, ghz = values.pop("versions", {}), values.pop("clock_ghz", None)
     wrong = [name for name, value in values.items() if not isinstance(value, str)]
     if wrong or values.get("device", "cuda") not in ("cuda", "virtual") or not isinstance(versions, dict):
@@ -286,12 +298,20 @@ def _meta(raw: Any) -> TraceMeta:
             work = (float(work[0]), float(work[1]))
         if slowdown is not None:
             slowdown = (_ratio(slowdown[0]), _ratio(slowdown[1]))
+        notes = notes_of(notes)
     except (TypeError, ValueError, LookupError, OverflowError) as error:
-        found = f"{grids!r}, {resources!r}, {work!r}, {slowdown!r}"[:200]
-        fields = "grids, resources, work or slowdown"
+        found = f"{grids!r}, {resources!r}, {work!r}, {slowdown!r}, {notes!r}"[:200]
+        fields = "grids, resources, work, slowdown or notes"
         raise TraceFileError(f"{META} has unreadable {fields}: {found}; save the trace again") from error
     texts = {str(name): str(value) for name, value in versions.items()}
-    numbers = {"grids": grids, "resources": resources, "work": work, "clock_ghz": ghz, "slowdown": slowdown}
+    numbers = {
+        "grids": grids,
+        "resources": resources,
+        "work": work,
+        "clock_ghz": ghz,
+        "slowdown": slowdown,
+        "notes": notes,
+    }
     return TraceMeta(**values, versions=texts, **numbers)
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.analysis.launch import gpu_of, launches
 from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base.numbers import NONE, count, duration, number, percent
 from tltrace_nb.base.words import clean
-from tltrace_nb.data.headline import NONE, count, number, troubles
+from tltrace_nb.data.headline import troubles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +86,7 @@ def headline(now: Facts, before: Facts | None) -> str:
     """What happened, in one line of plain words: each number as it was, as it is, and the change."""
     parts = [_duration(now, before)]
     for what, value, old in (
-        ("occupancy", _share(now.occupancy), _share(before.occupancy) if before else ""),
+        ("occupancy", _whole(now.occupancy), _whole(before.occupancy) if before else ""),
         ("waves", _known(now.waves), _known(before.waves) if before else ""),
         ("CTAs", f"{now.ctas:,}", f"{before.ctas:,}" if before else ""),
     ):
@@ -95,26 +96,26 @@ def headline(now: Facts, before: Facts | None) -> str:
 
 def _duration(now: Facts, before: Facts | None) -> str:
     timed = not math.isnan(now.duration_ns)
-    value, text = (now.duration_ns, _time(now.duration_ns)) if timed else (now.cycles, count(now.cycles, "cycle"))
+    value, text = (now.duration_ns, duration(now.duration_ns)) if timed else (now.cycles, count(now.cycles, "cycle"))
     old = math.nan if before is None else before.duration_ns if timed else before.cycles
     if math.isnan(old) or old <= 0:
         return f"duration {text}"
     change = value / old - 1
-    sign = "unchanged" if abs(change) < 0.0005 else f"{'+' if change > 0 else '−'}{abs(change):.1%}".replace("%", " %")
-    was = _time(old) if timed else f"{old:,.0f}"
+    sign = "unchanged" if abs(change) < 0.0005 else f"{'+' if change > 0 else '−'}{percent(abs(change), 1)}"
+    was = duration(old) if timed else f"{old:,.0f}"
     return f"duration {text}, {sign}" if sign == "unchanged" else f"duration {was} → {text} ({sign})"
 
 
 def table_html(facts: Facts) -> str:
     """Occupancy and waves, and the table of names, as HTML. Everything that comes from a kernel is escaped."""
     rows = [
-        ("duration", _time(facts.duration_ns)),
+        ("duration", duration(facts.duration_ns)),
         ("CTAs", f"{facts.ctas:,} on {count(facts.sms, 'SM')}"),
         ("places", f"{_known(facts.places)} at once"),
         ("waves", _known(facts.waves)),
-        ("tail", f"{_share(facts.tail)} of the launch"),
-        ("occupancy", f"{_share(facts.occupancy)} on average"),
-        ("at most", f"{_share(facts.most)}" + (f", by {facts.limited_by}" if facts.limited_by else "")),
+        ("tail", f"{_whole(facts.tail)} of the launch"),
+        ("occupancy", f"{_whole(facts.occupancy)} on average"),
+        ("at most", f"{_whole(facts.most)}" + (f", by {facts.limited_by}" if facts.limited_by else "")),
     ]
     fill = 0 if math.isnan(facts.occupancy) else round(100 * facts.occupancy)
     limit = 0 if math.isnan(facts.most) else round(100 * facts.most)
@@ -126,7 +127,7 @@ def table_html(facts: Facts) -> str:
     heads = "".join(f"<th>{each}</th>" for each in ("name", "count", "mean, cycles", "share", "overlap"))
     body = "".join(
         f"<tr><td>{escape(clean(str(row.name)))}</td><td>{row.count:,}</td><td>{number(row.mean, 1)}</td>"
-        f"<td>{_percent(row.share)}</td><td>{_percent(row.overlap)}</td></tr>"
+        f"<td>{_whole(row.share)}</td><td>{_whole(row.overlap)}</td></tr>"
         for row in _rows(facts.names)
     )
     notes = "".join(f"<p>{escape(each)}</p>" for each in facts.troubles)
@@ -170,20 +171,9 @@ def reason(error: BaseException) -> str:
     return whole.encode("utf-8", "replace").decode()  # a file's name may hold lone surrogates, which cannot be sent
 
 
-def _time(ns: float) -> str:
-    if math.isnan(ns):
-        return NONE
-    return f"{ns / 1000:,.1f} µs" if ns >= 1000 else f"{ns:,.0f} ns"
-
-
 def _known(value: int) -> str:
     return f"{value:,}" if value else NONE
 
 
-def _share(value: float) -> str:
-    return NONE if math.isnan(value) else f"{100 * value:.0f} %"
-
-
-def _percent(value: Any) -> str:
-    text = number(value, 3)
-    return text if text == NONE else _share(float(value))
+def _whole(share: float) -> str:
+    return percent(share, 0)

@@ -59,7 +59,7 @@ class Kernels:
 
     def run(self, values: Mapping[str, Any], gpu: str | Gpu, check: Check) -> Trace:
         func, how, tensors = self.builder.marked(**values)
-        outputs = [how.out_idx] if isinstance(how.out_idx, int) else list(how.out_idx or ())
+        outputs = how.outputs or []
         inputs = tensors or self._inputs(func, {i % len(func.params) for i in outputs}, values)
         check()
         if gpu == CUDA:

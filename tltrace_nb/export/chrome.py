@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from tltrace_nb.base.checks import checked, file
 from tltrace_nb.base.files import writing
 from tltrace_nb.base.words import utf8
-from tltrace_nb.export.facts import facts, loss_rows
-from tltrace_nb.export.steps import Phase, Piece, Timeline, arrows, payloads, same, sm_label, timeline, unit_fact
+from tltrace_nb.export.provenance import loss_rows, provenance
+from tltrace_nb.export.steps import Phase, Piece, Steps, arrows, payloads, same, sm_label, steps, unit_fact
 
 if TYPE_CHECKING:
     import os
@@ -40,8 +40,8 @@ def write_chrome(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     says which. JSON has no NaN and no infinities, so such payloads are the strings ``"NaN"``, ``"Infinity"`` and
     ``"-Infinity"``. Raises ``OSError`` where the file cannot be written.
     """
-    plan = timeline(trace)
-    head = {"displayTimeUnit": "ns", "otherData": facts(trace) | unit_fact(plan), "losses": list(loss_rows(trace))}
+    plan = steps(trace)
+    head = {"displayTimeUnit": "ns", "otherData": provenance(trace) | unit_fact(plan), "losses": list(loss_rows(trace))}
     with writing(path) as file:
         file.write((json.dumps(head)[:-1] + ',\n"traceEvents": [').encode())
         for number, line in enumerate(_lines(trace, plan)):
@@ -50,7 +50,7 @@ def write_chrome(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def _lines(trace: TraceData, plan: Timeline) -> Iterator[str]:
+def _lines(trace: TraceData, plan: Steps) -> Iterator[str]:
     """One JSON object per line: the names of processes and threads, then the events."""
     events = trace.events
     processes = {sm: number for number, sm in enumerate(sorted({track.sm for track in plan.tracks}), 1)}
@@ -70,7 +70,7 @@ def _lines(trace: TraceData, plan: Timeline) -> Iterator[str]:
 
 
 def _steps(
-    trace: TraceData, plan: Timeline, piece: Piece, where: list[str], names: list[str], sources: list[str]
+    trace: TraceData, plan: Steps, piece: Piece, where: list[str], names: list[str], sources: list[str]
 ) -> Iterator[str]:
     """The events of one piece; ``where`` has process and thread of each track."""
     events = piece.part.events
@@ -114,7 +114,7 @@ def _json(value: Any) -> str:
     return repr(value)  # as json.dumps writes numbers, a fifth of the time
 
 
-def _flows(piece: Piece, plan: Timeline) -> dict[tuple[int, int], list[str]]:
+def _flows(piece: Piece, plan: Steps) -> dict[tuple[int, int], list[str]]:
     """The beginnings and ends of arrows, without their place, by (row, phase)."""
     found: dict[tuple[int, int], list[str]] = defaultdict(list)
     ends = ((piece.part.flows[side] - piece.label).tolist() for side in ("src", "dst"))

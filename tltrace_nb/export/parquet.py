@@ -17,7 +17,7 @@ from tltrace_nb.base.checks import checked, file, one_of
 from tltrace_nb.base.files import replacing
 from tltrace_nb.base.words import utf8
 from tltrace_nb.data.cells import TEXT, coded
-from tltrace_nb.export.facts import facts
+from tltrace_nb.export.provenance import provenance
 
 if TYPE_CHECKING:
     import os
@@ -62,7 +62,7 @@ def write_parquet(trace: TraceData, path: str | os.PathLike[str], frame: Frame =
     fields = [
         field.with_metadata({"unit": UNITS[field.name]}) if field.name in UNITS else field for field in table.schema
     ]
-    told = {"frame": frame, **facts(trace)}
+    told = {"frame": frame, **provenance(trace)}
     schema = pa.schema(fields, metadata={**table.schema.metadata, b"tltrace": json.dumps(told).encode()})
     with replacing(path) as partial:
         pq.write_table(table.cast(schema), partial, compression="zstd")

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.base.checks import checked, file
 from tltrace_nb.base.files import writing
-from tltrace_nb.export.facts import facts, loss_rows
 from tltrace_nb.export.protobuf import double, fixed64, integer, message, string
-from tltrace_nb.export.steps import Phase, Piece, Timeline, arrows, payloads, same, sm_label, timeline, unit_fact
+from tltrace_nb.export.provenance import loss_rows, provenance
+from tltrace_nb.export.steps import Phase, Piece, Steps, arrows, payloads, same, sm_label, steps, unit_fact
 from tltrace_nb.render.text import badge
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ def write_perfetto(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     Times are whole ns from the first CTA's entry, or cycles where no clock was measured; the file says which. Perfetto
     does not draw an arrow that points back in time. Raises ``OSError`` where the file cannot be written.
     """
-    plan = timeline(trace)
+    plan = steps(trace)
     with writing(path) as file:
         for body in _packets(trace, plan):
             file.write(message(_PACKET, body))
     return Path(path)
 
 
-def _packets(trace: TraceData, plan: Timeline) -> Iterator[bytes]:
+def _packets(trace: TraceData, plan: Steps) -> Iterator[bytes]:
     sequence = integer(_SEQUENCE, 1)
     yield sequence + integer(_FLAGS, _STATE_CLEARED) + message(_INTERNED, _interned(trace))
     ids, descriptors = _tree(trace, plan)
@@ -105,7 +105,7 @@ def _interned(trace: TraceData) -> bytes:
     return b"".join(parts)
 
 
-def _tree(trace: TraceData, plan: Timeline) -> tuple[list[int], list[bytes]]:
+def _tree(trace: TraceData, plan: Steps) -> tuple[list[int], list[bytes]]:
     """The id of each track of ``plan``, and the descriptors of all, parents first."""
     worn = badge(trace.meta)
     sign = worn.text if worn and worn.warns else trace.meta.gpu
@@ -144,9 +144,9 @@ def _descriptor(id_: int, parent: int, name: str, rank: int) -> bytes:
     return integer(_UUID, id_) + string(_NAME, name) + integer(_PARENT, parent) + order
 
 
-def _about(trace: TraceData, plan: Timeline) -> Iterator[bytes]:
+def _about(trace: TraceData, plan: Steps) -> Iterator[bytes]:
     """An instant with what is known of the trace, then one for each row of ``losses``."""
-    told = facts(trace) | unit_fact(plan)
+    told = provenance(trace) | unit_fact(plan)
     yield _about_event(told["trace"], told)
     for row in loss_rows(trace):
         yield _about_event(f"incomplete: CTA {row['cta']} t{row['thread']}", row)
@@ -158,7 +158,7 @@ def _about_event(name: str, values: Mapping[str, Any]) -> bytes:
     return event + b"".join(notes)
 
 
-def _events(trace: TraceData, plan: Timeline, piece: Piece, ids: list[int]) -> Iterator[tuple[int, bytes]]:
+def _events(trace: TraceData, plan: Steps, piece: Piece, ids: list[int]) -> Iterator[tuple[int, bytes]]:
     """The time and the ``TrackEvent`` of every step of a piece."""
     events = piece.part.events
     values = payloads(events, trace.sites)
@@ -206,7 +206,7 @@ def _value(value: Any) -> bytes:
     return double(_DOUBLE, value) if isinstance(value, float) else string(_STRING, str(value))
 
 
-def _flows(piece: Piece, plan: Timeline) -> dict[tuple[int, int], bytes]:
+def _flows(piece: Piece, plan: Steps) -> dict[tuple[int, int], bytes]:
     """What arrows add to a step, by (row, phase)."""
     added: dict[tuple[int, int], bytes] = defaultdict(bytes)
     ends = ((piece.part.flows[side] - piece.label).tolist() for side in ("src", "dst"))

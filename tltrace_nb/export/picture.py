@@ -9,25 +9,21 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tltrace_nb.base.checks import checked, file, optional, text, whole
+from tltrace_nb.base.checks import checked, file, whole
 from tltrace_nb.base.files import writing
-from tltrace_nb.render.lanes import selected
-from tltrace_nb.render.limits import LIMIT
+from tltrace_nb.render.options import DEFAULTS, ViewOptions
 from tltrace_nb.render.svg import svg
 
 if TYPE_CHECKING:
     import os
 
-    import pandas as pd
-
-    from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.render.lanes import Time
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 SVG_SUFFIX, PNG_SUFFIX = ".svg", ".png"
 
 LEAST_WIDTH, MOST_WIDTH = 400, 100_000
 """Pixels; the lanes' names take 240 of them."""
+WIDTH = whole(LEAST_WIDTH, f"pixels, {LEAST_WIDTH} to {MOST_WIDTH}", MOST_WIDTH)
 ZOOM = 2.0
 """Pixels of a PNG for each of the SVG's, for screens of high density."""
 MOST_PIXELS = 40_000_000
@@ -36,35 +32,27 @@ FAMILY = "Source Sans Pro"
 """The font of a PNG, which comes with the extra that draws it: pictures are the same on every machine."""
 
 
-@checked(path=file)
+@checked(path=file, width=WIDTH)
 def write_svg(
     trace: TraceLike,
     path: str | os.PathLike[str],
+    options: ViewOptions = DEFAULTS,
     *,
-    title: str | None = None,
-    ctas: Ctas | None = None,
-    events: pd.DataFrame | None = None,
-    limit: int = LIMIT,
-    time: Time = "auto",
     width: int = 1200,
 ) -> Path:
     """Write the picture as SVG and return the path; options and errors as ``Trace.to_svg``."""
-    drawing = _drawn(trace, title, ctas, events, limit, time, width)
+    drawing = svg(trace, options, width)
     with writing(path) as file:
         file.write(drawing.encode())
     return Path(path)
 
 
-@checked(path=file)
+@checked(path=file, width=WIDTH)
 def write_png(
     trace: TraceLike,
     path: str | os.PathLike[str],
+    options: ViewOptions = DEFAULTS,
     *,
-    title: str | None = None,
-    ctas: Ctas | None = None,
-    events: pd.DataFrame | None = None,
-    limit: int = LIMIT,
-    time: Time = "auto",
     width: int = 1200,
 ) -> Path:
     """Write the picture as PNG and return the path; options and errors as ``Trace.to_png``."""
@@ -77,7 +65,7 @@ def write_png(
             name=error.name,
         ) from error
 
-    drawing = _drawn(trace, title, ctas, events, limit, time, width)
+    drawing = svg(trace, options, width)
     height = float(drawing.partition('height="')[2].partition('"')[0])
     zoom = min(ZOOM, math.sqrt(MOST_PIXELS / (width * height)))
     files = [font.font_files_ttf[f"SourceSansPro{weight}"] for weight in ("", "Bold")]
@@ -87,16 +75,3 @@ def write_png(
     with writing(path) as file:
         file.write(bytes(pixels))
     return Path(path)
-
-
-@checked(title=optional(text), width=whole(LEAST_WIDTH, f"pixels, {LEAST_WIDTH} to {MOST_WIDTH}", MOST_WIDTH))
-def _drawn(
-    trace: TraceLike,
-    title: str | None,
-    ctas: Ctas | None,
-    events: pd.DataFrame | None,
-    limit: int,
-    time: Time,
-    width: int,
-) -> str:
-    return svg(trace, width, time=time, events=selected(trace, events, ctas), title=title, limit=limit)

@@ -1,7 +1,8 @@
 """A trace as begins, ends and instants on tracks that nest: what Perfetto's and Chrome's formats have in common.
 
-In: a trace. Out: :class:`Timeline`. Both formats know only slices that lie inside each other on a track. Ranges that
-cross are therefore spread over *sub-tracks*, each of which nests; a track that nests has one.
+In: a trace. Out: :class:`Steps`. Both formats know only slices that lie inside each other on a track. Ranges that
+cross are therefore spread over *sub-tracks*, each of which nests; a track that nests has one. (The rows of a picture,
+``lanes.sub_rows``, hold no two events at a time; a sub-track holds a whole nest, whose rows the reader makes.)
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tltrace_nb.analysis.parts import Part, parts
+from tltrace_nb.base.numbers import missing
 from tltrace_nb.base.words import clean
-from tltrace_nb.render.text import HOVER_CHARS, missing, word
+from tltrace_nb.render.text import HOVER_CHARS, word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +70,7 @@ class Track:
 
 
 @dataclass(frozen=True, eq=False)
-class Timeline:
+class Steps:
     """A trace ready to be written.
 
     ``tracks`` are by CTA, thread, lane and sub-track. Per step, in the order to write them: the number of its
@@ -110,7 +112,7 @@ class Piece:
         return int(self.part.events.index[0]) if len(self.part.events) else 0
 
 
-def timeline(trace: TraceData) -> Timeline:
+def steps(trace: TraceData) -> Steps:
     """Lay ``trace`` out in tracks. ``unit`` is ns where the clock of every CTA was measured, else cycles."""
     events = trace.events
     unit, start, end = _times(trace)
@@ -127,7 +129,7 @@ def timeline(trace: TraceData) -> Timeline:
     begun, ended = np.zeros(len(events), np.int32), np.zeros(len(events), np.int32)
     begun[row[phase != Phase.END]] = places[phase != Phase.END]
     ended[row[phase != Phase.BEGIN]] = places[phase != Phase.BEGIN]
-    return Timeline(tuple(tracks), track, phase, row, start, end, unit, begun, ended, tuple(pieces))
+    return Steps(tuple(tracks), track, phase, row, start, end, unit, begun, ended, tuple(pieces))
 
 
 def _steps(events: pd.DataFrame, label: int, tracks: list[Track]) -> tuple[Array, Array, Array]:
@@ -144,7 +146,7 @@ def _steps(events: pd.DataFrame, label: int, tracks: list[Track]) -> tuple[Array
     return track, phase.astype(np.int8), row + np.int32(label)
 
 
-def unit_fact(plan: Timeline) -> dict[str, str]:
+def unit_fact(plan: Steps) -> dict[str, str]:
     """What a file says of its times."""
     return {"time_unit": "ns" if plan.unit == "ns" else "cycles, the clock rate being unknown; readers call them ns"}
 
@@ -231,7 +233,7 @@ def _nested(
             yield sub, Phase.END, stack.pop()
 
 
-def arrows(piece: Piece, plan: Timeline, ways: Sequence[tuple[Phase, Phase]]) -> list[tuple[int, int, int]]:
+def arrows(piece: Piece, plan: Steps, ways: Sequence[tuple[Phase, Phase]]) -> list[tuple[int, int, int]]:
     """Per arrow of a piece its number in ``Trace.flows``, from 1, and which step of source and destination it joins.
 
     The first of ``ways`` (source, destination) of which the source's step comes first in the file and in time; where

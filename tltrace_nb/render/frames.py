@@ -6,7 +6,6 @@ being there, or an error that names the column and what it must be. Nothing is c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +13,13 @@ import pandas as pd
 
 from tltrace_nb.base.checks import wrong
 from tltrace_nb.data import columns
-from tltrace_nb.data.headline import count
+from tltrace_nb.data.frames import Frames
+from tltrace_nb.data.tracefile import TraceMeta
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tltrace_nb.render.readable import MetaLike, TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 TEXT = ("name", "lane", "kind", "group", "role", "source")
 WHOLE = ("cta", "thread", "start", "end", "block_x", "block_y", "block_z", "sm")
@@ -45,31 +45,6 @@ _ASSUMED: Mapping[str, Any] = {
 _KINDS = {"range", "instant"}
 
 
-@dataclass(frozen=True, slots=True)
-class FrameMeta:
-    """Stands for ``Trace.meta`` where there is a frame alone."""
-
-    kernel: str = ""
-    device: str = "cuda"
-    gpu: str | None = None
-    slowdown: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Frames:
-    """The frames that the views of a trace read."""
-
-    events: pd.DataFrame
-    ctas: pd.DataFrame
-    flows: pd.DataFrame
-    losses: pd.DataFrame
-    meta: MetaLike
-
-    def __repr__(self) -> str:
-        of = f" of {self.meta.kernel}" if self.meta.kernel else ""
-        return f"{count(len(self.events), 'event')}{of}, {count(self.events['cta'].nunique(), 'CTA')}"
-
-
 def frames(source: TraceLike | pd.DataFrame, name: str = "source") -> TraceLike:
     """``source`` if it is a trace; else the frames of a trace that has these events and nothing more.
 
@@ -80,7 +55,7 @@ def frames(source: TraceLike | pd.DataFrame, name: str = "source") -> TraceLike:
     """
     if isinstance(source, pd.DataFrame):
         ctas, flows, losses = (_empty(kind) for kind in (columns.CTAS, columns.FLOWS, columns.LOSSES))
-        return Frames(_events(source), ctas, flows, losses, FrameMeta())
+        return Frames(_events(source), ctas, flows, losses, TraceMeta())
     if not all(hasattr(source, part) for part in ("events", "ctas", "flows", "losses", "meta")):
         wrong(name, source, "a Trace, or a DataFrame of events", TypeError)
     return source

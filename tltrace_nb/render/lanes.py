@@ -13,25 +13,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tltrace_nb.base.checks import checked, one_of, short, whole, wrong
+from tltrace_nb.base.checks import short, wrong
 from tltrace_nb.base.words import clean
 from tltrace_nb.core.compile.options import cta_runs, is_count
 from tltrace_nb.data.chosen import evenly
 from tltrace_nb.data.columns import EVENTS
+from tltrace_nb.data.frames import Frames, TraceLike
 from tltrace_nb.render.merging import Merged, Strip, merge
-from tltrace_nb.render.readable import TraceLike
+from tltrace_nb.render.options import DEFAULTS, Time, View, ViewOptions
 from tltrace_nb.render.text import numbers, word
-from tltrace_nb.render.views import View, ctas_as_events, idle_sms, lanes_of
+from tltrace_nb.render.views import PARTS, ctas_as_events, idle_sms, lanes_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tltrace_nb.core.compile.options import Ctas
     from tltrace_nb.data.trace_data import TraceData
-
-Time = Literal["auto", "cycles", "ns"]
-TIMES: tuple[Time, ...] = ("auto", "cycles", "ns")
-LIMITED = whole(1, "a number of events, at least 1")
 
 LANE_GAP = 0.25
 """Space between two lanes, in rows."""
@@ -48,7 +45,7 @@ OTHERS = "; ctas= or limit= shows others"
 
 _MERGED = ["name", "start", "duration", "start_ns", "duration_ns", "payload"]
 """The columns that merging needs."""
-_OF_LANE = ("rank", "cta", "thread", "lane", "group", "role", "name", "sm")
+_OF_LANE = (*PARTS, "cta", "thread", "lane", "group", "role", "name", "sm")
 """The columns that a lane is named by."""
 _IDENTITY = ["cta", "thread", "start"]
 """Columns by which a row is known again."""
@@ -88,8 +85,10 @@ class Layout:
     the event's row, in rows from the top), and ``room`` (from ``x`` to the next event on that row, or infinite).
     ``arrows`` has ``x0, y0, x1, y1, src_name, dst_name``. ``note`` says in words what was left out, and is empty when
     nothing was. ``merged`` are the events for which ``events`` has no room. ``rows`` is the height of it all.
+    ``chosen`` are the rows of the trace that were asked for.
     """
 
+    chosen: pd.DataFrame
     events: pd.DataFrame
     lanes: tuple[Lane, ...]
     arrows: pd.DataFrame
@@ -113,34 +112,26 @@ class Layout:
         return min(float(frame["x"].min()) for frame in drawn), max(ends)
 
 
-@checked(limit=LIMITED, time=one_of(TIMES))
-def layout(
-    trace: TraceLike,
-    *,
-    limit: int,
-    time: Time = "auto",
-    events: pd.DataFrame | None = None,
-    view: View = "thread",
-) -> Layout:
-    """Lay out at most ``limit`` events of ``trace``, or of ``events``, a selection of its rows, and merge the others.
+def layout(trace: TraceLike, options: ViewOptions = DEFAULTS) -> Layout:
+    """Lay out what the options choose of ``trace``: at most ``limit`` events, the others merged.
 
-    ``time="auto"`` counts cycles from the CTA's entry when one CTA is shown, else nanoseconds from the launch's start
-    where they are known. ``view`` says what a lane is, as ``render.views`` has it; the SM view draws the CTAs of the
-    rows, in ns. Raises ``ValueError`` for another ``time``, for ``"ns"`` (and the SM view) where the trace has no
-    aligned time, for ``"cycles"`` in the SM view, and for a ``limit`` below 1.
+    The SM view draws the CTAs of the chosen rows, in ns. Raises ``ValueError`` for ``"ns"`` (and the SM view) where the
+    trace has no aligned time, for ``"cycles"`` in the SM view, and what ``selected`` raises.
     """
-    wanted = trace.events if events is None else events
+    limit, time, view = options.limit, options.time, options.view
+    wanted = chosen = selected(trace, options.events, options.ctas)
+    whole = chosen is trace.events
     if view == "sm":
         if time == "cycles":
             raise ValueError("time='cycles': every SM counts its own; view='sm' is in ns")
         ctas = ctas_as_events(cast("TraceData", trace))
-        time, wanted = "ns", ctas if events is None else ctas[ctas["cta"].isin(wanted["cta"])]
+        time, wanted = "ns", ctas if whole else ctas[ctas["cta"].isin(wanted["cta"])]
     unit = _unit(wanted, time)
     shown, note = choose(wanted, limit)
     rest = wanted.loc[~wanted.index.isin(shown.index), _MERGED] if note else wanted[:0]
     shown, rest = _placed(shown, unit), _placed(rest, unit)
     lanes, y = _stack(shown, view)
-    if view == "sm" and events is None and not note:
+    if view == "sm" and whole and not note:
         lanes = (*lanes, *_idle(cast("TraceData", trace), lanes))
     merged = merge(rest, max(limit // MERGED_SHARE, 1), lanes[-1].bottom + STRIPS_GAP if lanes else 0.0)
     shown = shown.assign(y=y)
@@ -151,7 +142,7 @@ def layout(
     if note and hidden:
         note += f" · {hidden:,} arrows lead to events not shown one by one"
     rows = max([lane.bottom for lane in lanes] + [strip.bottom for strip in merged.strips], default=0.0)
-    return Layout(shown, lanes, arrows, rows, unit, note, merged)
+    return Layout(chosen, shown, lanes, arrows, rows, unit, note, merged)
 
 
 def selected(trace: TraceLike, events: pd.DataFrame | None = None, ctas: Ctas | None = None) -> pd.DataFrame:
@@ -189,9 +180,16 @@ def _checked(events: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     return events
 
 
-def of_ctas(frame: pd.DataFrame, trace: TraceLike, shown: pd.DataFrame) -> pd.DataFrame:
+def of_shown_ctas(frame: pd.DataFrame, trace: TraceLike, shown: pd.DataFrame) -> pd.DataFrame:
     """The rows of ``frame`` (with a column ``cta``) about the CTAs in ``shown``; all if that is the whole trace."""
     return frame if len(shown) == len(trace.events) else frame[frame["cta"].isin(shown["cta"])]
+
+
+def of_events(trace: TraceLike, events: pd.DataFrame) -> TraceLike:
+    """``trace`` with these of its events, and the losses of their CTAs."""
+    if events is trace.events:
+        return trace
+    return Frames(events, trace.ctas, trace.flows, of_shown_ctas(trace.losses, trace, events), trace.meta)
 
 
 def part(events: pd.DataFrame, most: int | None) -> tuple[pd.DataFrame, str]:
@@ -244,19 +242,22 @@ def choose(events: pd.DataFrame, limit: int) -> tuple[pd.DataFrame, str]:
     return chosen, f"showing {len(chosen):,} of {len(events):,} events: {what}"
 
 
-def sub_rows(start: Sequence[float], end: Sequence[float], parent: Sequence[int]) -> list[int]:
-    """The row of every event of one lane, from 0: below its parent, and where no earlier event still runs.
+def sub_rows(start: Sequence[float], end: Sequence[float]) -> list[int]:
+    """The row of every event of one lane, from 0: below what encloses it, and where nothing earlier still runs.
 
-    ``start`` and ``end`` are in cycles; ``parent`` is the position of the enclosing event in these sequences, or -1.
+    ``frontend/src/stack.ts`` has the same rule, and ``tests/widget/rows.json`` what both must give. An event of no
+    duration takes a cycle, so that two at once stay apart.
     """
     rows = [0] * len(start)
     busy: list[float] = []  # per row, when its last event ends
     for i in sorted(range(len(start)), key=lambda i: (start[i], -end[i], i)):
-        row = rows[parent[i]] + 1 if parent[i] >= 0 else 0
-        while row < len(busy) and busy[row] > start[i]:
+        begin, until = start[i], max(end[i], start[i] + 1)
+        row = len(busy)
+        while row > 0 and not (busy[row - 1] > begin and busy[row - 1] >= until):
+            row -= 1
+        while row < len(busy) and busy[row] > begin:
             row += 1
-        busy.extend([start[i]] * (row + 1 - len(busy)))
-        busy[row] = max(end[i], start[i] + 1)  # an instant takes a cycle, so that two at once stay apart
+        busy[row : row + 1] = [until]
         rows[i] = row
     return rows
 
@@ -308,19 +309,16 @@ def _rows_of_lane(track: pd.DataFrame, view: View) -> list[int]:
     """The row of every event of one lane."""
     if view == "sm":
         return [int(place) for place in track["place"]]
-    labels = {label: i for i, label in enumerate(track.index)}
-    parent = [-1 if pd.isna(p) else labels.get(p, -1) for p in track["parent"]]
     if view == "name":  # CTAs have no common count of cycles: by what is drawn
-        return sub_rows(track["x"].to_list(), (track["x"] + track["width"]).to_list(), parent)
-    return sub_rows(track["start"].to_list(), track["end"].to_list(), parent)
+        return sub_rows(track["x"].to_list(), (track["x"] + track["width"]).to_list())
+    return sub_rows(track["start"].to_list(), track["end"].to_list())
 
 
 def _title(lane: Lane, first: Mapping[str, Any], view: View) -> str:
     """The lane's name where it is not that of a track."""
     of_view = {"thread": "", "cta": f"CTA {lane.cta}", "name": clean(str(first["name"]), 40), "sm": f"SM {first['sm']}"}
-    if "rank" not in first:
-        return of_view[view]
-    return f"rank {first['rank']} · {of_view[view] or lane.label}"
+    parts = [f"{column} {first[column]}" for column in PARTS if column in first]
+    return " · ".join([*parts, of_view[view] or lane.label]) if parts else of_view[view]
 
 
 def _arrows(events: pd.DataFrame, flows: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tltrace_nb.base.numbers import count, payload_value
 from tltrace_nb.base.words import clean
-from tltrace_nb.data.headline import count
-from tltrace_nb.render.text import HOVER_CHARS, payload_value
+from tltrace_nb.render.text import HOVER_CHARS
 
 MOST_STRIPS = 12
 """Strips at most; the names with the least cycles share the last one."""

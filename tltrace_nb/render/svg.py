@@ -7,23 +7,23 @@ whatever the trace holds. Colours are attributes, and the ground is painted, bec
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tltrace_nb.base.numbers import payload_text
 from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean
-from tltrace_nb.render.lanes import Layout, Time, layout, of_ctas, rows_of
-from tltrace_nb.render.limits import LIMIT
+from tltrace_nb.data.frames import TraceLike
+from tltrace_nb.render.lanes import Layout, layout, of_shown_ctas, rows_of
 from tltrace_nb.render.merging import merged_lines
-from tltrace_nb.render.readable import TraceLike
-from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text, payload_text
+from tltrace_nb.render.options import DEFAULTS, ViewOptions
+from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
-
-    from tltrace_nb.render.views import View
+    from tltrace_nb.render.options import DEFAULTS, ViewOptions
 
 MOST_EVENTS = 240
 MOST_BYTES = 50_000
@@ -41,32 +41,28 @@ _CHAR = 6.3
 
 def static_svg(
     trace: TraceLike,
+    options: ViewOptions = DEFAULTS,
     width: int = 900,
     *,
-    time: Time = "auto",
-    events: pd.DataFrame | None = None,
-    title: str | None = None,
-    limit: int = MOST_EVENTS,
-    view: View = "thread",
     tips: bool = True,
     room: Sequence[float] | None = None,
 ) -> str:
     """A picture as ``svg`` draws it, of at most 240 events whatever ``limit`` is, and fewer where names are long."""
-    limit = min(limit, MOST_EVENTS)
+    limit = min(options.limit, MOST_EVENTS)
     while True:
-        text = svg(trace, width, time=time, events=events, title=title, limit=limit, view=view, tips=tips, room=room)
+        text = svg(trace, replace(options, limit=limit), width, tips=tips, room=room)
         if len(text.encode()) <= MOST_BYTES or limit == 1:
             return text
         limit = max(1, limit * 2 // 3)
 
 
-def image(trace: TraceLike, **options: Any) -> str:
-    """``static_svg``, with its options, as an ``<img>`` that holds it.
+def image(trace: TraceLike, options: ViewOptions = DEFAULTS, *, room: Sequence[float] | None = None) -> str:
+    """``static_svg`` as an ``<img>`` that holds it.
 
     JupyterLab strips the elements of an ``<svg>`` from the output of a notebook that it does not trust, which is any
     notebook of somebody else, and leaves their words; an image stays. It has no use for tips.
     """
-    drawn = static_svg(trace, tips=False, **options)
+    drawn = static_svg(trace, options, tips=False, room=room)
     data = drawn.replace('"', "'").translate(_IN_URL)
     words = escape(f"{clean(trace.meta.kernel)}: timeline")
     return f'<img alt="{words}" style="max-width:100%" src="data:image/svg+xml;charset=utf-8,{escape(data)}">'
@@ -74,26 +70,19 @@ def image(trace: TraceLike, **options: Any) -> str:
 
 def svg(
     trace: TraceLike,
+    options: ViewOptions,
     width: int,
     *,
-    time: Time = "auto",
-    events: pd.DataFrame | None = None,
-    title: str | None = None,
-    limit: int = LIMIT,
-    view: View = "thread",
     tips: bool = True,
     room: Sequence[float] | None = None,
 ) -> str:
     """Draw ``trace``, ``width`` pixels wide, with the lanes, names and payloads of ``figure``.
 
-    At most ``limit`` events are drawn one by one, the others merged; the picture says which. Hovering an event shows
-    its details (``tips``) where the viewer shows ``<title>``. ``time``, ``title`` and ``view`` are those of ``figure``,
-    ``events`` is a selection of rows of ``trace.events``; the axis reaches over ``room``, too, two times in its unit.
-    Raises ``ValueError`` for a wrong ``time`` and for a ``limit`` below 1.
+    Hovering an event shows its details (``tips``) where the viewer shows ``<title>``; the axis reaches over ``room``,
+    too, two times in its unit. Raises what ``layout`` raises.
     """
-    shown = trace.events if events is None else events
-    plan = layout(trace, limit=limit, time=time, events=shown, view=view)
-    heading = _heading(trace, plan, shown, trace.meta.kernel if title is None else title, width)
+    plan = layout(trace, options)
+    heading = _heading(trace, plan, trace.meta.kernel if options.title is None else options.title, width)
     begin, end = plan.extent
     extent = (begin, end) if room is None else (min(begin, room[0]), max(end, room[1]))
     return _draw(trace, plan, extent, width, heading, tips)
@@ -180,7 +169,7 @@ def _legend(plan: Layout, colors: dict[str, str], width: int, top: float) -> lis
     return lines
 
 
-def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str, width: int) -> list[tuple[str, str]]:
+def _heading(trace: TraceLike, plan: Layout, title: str, width: int) -> list[tuple[str, str]]:
     """The lines over the lanes, broken to the width, each with its attributes."""
     warn = f'fill="{WARNING}"'
     worn = badge(trace.meta)
@@ -188,8 +177,8 @@ def _heading(trace: TraceLike, plan: Layout, shown: pd.DataFrame, title: str, wi
         (clean(title, 80) if title else "", 'font-size="14" font-weight="bold"'),
         (str(worn or ""), warn if worn and worn.warns else 'fill="#666666"'),
         (plan.note and f"{plan.note}; ctas= shows others", 'fill="#666666"'),
-        (loss_text(of_ctas(trace.losses, trace, shown)), warn),
-        ((NO_EVENTS if trace.events.empty else NONE_SELECTED) if shown.empty else "", 'fill="#666666"'),
+        (loss_text(of_shown_ctas(trace.losses, trace, plan.chosen)), warn),
+        ((NO_EVENTS if trace.events.empty else NONE_SELECTED) if plan.chosen.empty else "", 'fill="#666666"'),
     ]
     return [(part, style) for text, style in lines for part in textwrap.wrap(text, int(width / _CHAR))]
 

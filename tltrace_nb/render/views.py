@@ -12,21 +12,19 @@ In: a trace. Out: a frame with the columns of ``Trace.events``, and the columns 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tltrace_nb.data.cells import category, masked
 from tltrace_nb.data.columns import EVENTS
+from tltrace_nb.render.options import Color, View
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tltrace_nb.data.trace_data import TraceData
-
-View = Literal["thread", "cta", "name", "sm"]
-Color = Literal["name", "payload", "duration", "wave"]
 
 LANES: Mapping[View, tuple[str, ...]] = {
     "thread": ("cta", "thread", "lane"),
@@ -35,14 +33,15 @@ LANES: Mapping[View, tuple[str, ...]] = {
     "sm": ("sm",),
 }
 """The columns that make a lane."""
-COLORS: tuple[Color, ...] = ("name", "payload", "duration", "wave")
+PARTS = ("rank", "launch")
+"""Columns that tell of several traces whose a row is."""
 
 NO_PLACE = "view='sm': this trace does not tell on which SM, and when, its CTAs ran; trace.occupancy().notes says why"
 
 
 def lanes_of(events: pd.DataFrame, view: View) -> list[str]:
-    """The columns that make a lane of ``events``; with several ranks, the rank comes first."""
-    return [*(["rank"] if "rank" in events else []), *LANES[view]]
+    """The columns that make a lane of ``events``; with several ranks or launches, these come first."""
+    return [*(column for column in PARTS if column in events), *LANES[view]]
 
 
 def ctas_as_events(trace: TraceData) -> pd.DataFrame:
@@ -50,9 +49,9 @@ def ctas_as_events(trace: TraceData) -> pd.DataFrame:
 
     The name is the kernel's, the payload the CTA's wave. Raises ``ValueError`` where no CTA has both.
     """
-    from tltrace_nb.analysis.waves import of_ctas
+    from tltrace_nb.analysis.waves import ctas_in_waves
 
-    ctas = of_ctas(trace).sort_values(["sm", "place", "start_ns"], ignore_index=True)
+    ctas = ctas_in_waves(trace).sort_values(["sm", "place", "start_ns"], ignore_index=True)
     if ctas.empty:
         raise ValueError(NO_PLACE)
     count = len(ctas)
@@ -97,9 +96,9 @@ def shades(trace: TraceData, events: pd.DataFrame, color: Color) -> npt.NDArray[
     if color == "name":
         return None
     if color == "wave":
-        from tltrace_nb.analysis.waves import of_ctas
+        from tltrace_nb.analysis.waves import ctas_in_waves
 
-        waves = of_ctas(trace).set_index("cta")["wave"]
+        waves = ctas_in_waves(trace).set_index("cta")["wave"]
         return events["cta"].map(waves).to_numpy(np.float64)
     values: Any = events[color].astype("Float64").to_numpy(np.float64, na_value=np.nan)
     return np.asarray(values)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import GeneratorType
@@ -479,7 +480,7 @@ class ProgramWriter:
         origins, self._origins = self._origins, []
         try:
             text = self.expressions(e, Place())
-            before = "\n".join(line.removeprefix("    ") for line in self._lines)
+            before = textwrap.dedent("\n".join(self._lines))
             known = {**_NAMES, **self._constants, **scope}
             exec(f"{before}\nanswer = {text}", known)
         except UnsupportedError:

@@ -26,7 +26,7 @@ from tltrace_nb.core.compile.interrupts import named_errors
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, source_of, walk
 from tltrace_nb.core.compile.lowering import Lowering, prepare
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.compile.schedule import resolve_target, schedule
+from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.data.left_out import slots_rows
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE, rows_at
 from tltrace_nb.simulator.binding import Bound, bind
@@ -269,8 +269,9 @@ def compile_for(
     options = TraceOptions() if options is None else options
     target = resolve_target({"kind": "cuda", "arch": model.architecture})
     with named_errors(str(func.attrs["global_symbol"])), target, _naming(func, model):
-        lowering = prepare(func, target, options, pass_configs, sms=model.sms)
-        ready = lowering.instrument(schedule(lowering.anchored, target, pass_configs))
+        scheduler = Scheduler(target, pass_configs)
+        lowering = prepare(func, scheduler, options, sms=model.sms)
+        ready = lowering.instrument(scheduler(lowering.anchored))
         layouts = spreads(ready, target)
     _refuse_undecided(ready, lowering)
     shapes = tuple(

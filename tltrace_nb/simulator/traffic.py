@@ -15,7 +15,7 @@ import numpy as np
 from tvm import tirx
 
 from tltrace_nb.base.gpus import WARP
-from tltrace_nb.core.compile.active_threads import LaunchShape, Reach
+from tltrace_nb.core.compile.active_threads import ActiveThreads, LaunchShape
 from tltrace_nb.core.compile.ir import Expr, post_order_visit, substitute
 from tltrace_nb.simulator.costs import FETCHED_BYTES, LINE_BYTES, SECTOR_BYTES
 from tltrace_nb.simulator.memory import Array
@@ -34,7 +34,7 @@ class Touched:
 
     def __init__(self, shape: LaunchShape):
         self._shape = shape
-        self._reach: Reach | None = None
+        self._reach: ActiveThreads | None = None
         self._loops: list[Any] = []
 
     @contextlib.contextmanager
@@ -90,7 +90,7 @@ class Touched:
             for index, extent in zip(indices, buffer.shape if len(indices) > 1 else [1], strict=True):
                 flat = flat * extent + index
         if self._reach is None:
-            self._reach = Reach(self._shape)
+            self._reach = ActiveThreads(self._shape)
         found = []
         for turn in self._known_turns(turns):
             value = self._reach.evaluate(substitute(flat, _zeros(flat, turn, self._reach) | turn))
@@ -110,7 +110,7 @@ class Touched:
         return [{loop.loop_var: tirx.IntImm(kind, turn)} for turn in range(min(most, max(1, int(loop.extent))))]
 
 
-def _zeros(e: Expr, but: dict[Any, Any], reach: Reach) -> dict[Any, Any]:
+def _zeros(e: Expr, but: dict[Any, Any], reach: ActiveThreads) -> dict[Any, Any]:
     """Zero for every variable of an expression of which nothing is known."""
     found: dict[Any, Any] = {}
 

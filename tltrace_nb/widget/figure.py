@@ -14,21 +14,20 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from tltrace_nb.base.checks import checked, one_of, optional, pixels, text
+from tltrace_nb.base.numbers import payload_text
 from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean, markup
-from tltrace_nb.render.lanes import LIMITED, OTHERS, TIMES, Layout, Time, layout, of_ctas, rows_of, selected
-from tltrace_nb.render.limits import LIMIT
+from tltrace_nb.data.frames import TraceLike
+from tltrace_nb.render.lanes import OTHERS, Layout, layout, of_shown_ctas, rows_of
 from tltrace_nb.render.merging import merged_lines
-from tltrace_nb.render.readable import TraceLike
-from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text, payload_text
-from tltrace_nb.render.views import COLORS, LANES, Color, View, shades
+from tltrace_nb.render.options import DEFAULTS, ViewOptions
+from tltrace_nb.render.text import NO_EVENTS, NONE_SELECTED, badge, hover_lines, loss_text
+from tltrace_nb.render.views import shades
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from tltrace_nb.core.compile.options import Ctas
     from tltrace_nb.data.trace_data import TraceData
     from tltrace_nb.render.merging import Strip
 
@@ -72,58 +71,24 @@ _BADGE = _ON_PAPER | {
 _NOTHING = _ON_PAPER | {"x": 0.5, "y": 0.5, "font": {"size": 15}}
 
 
-OPTIONS = {
-    "limit": LIMITED,
-    "height": optional(pixels),
-    "title": optional(text),
-    "time": one_of(TIMES),
-    "view": one_of(LANES),
-    "color": one_of(COLORS),
-}
-"""What the options of a figure may be."""
-
-
-@checked(**OPTIONS)
-def figure(
-    trace: TraceLike,
-    *,
-    limit: int = LIMIT,
-    height: int | None = None,
-    title: str | None = None,
-    time: Time = "auto",
-    events: pd.DataFrame | None = None,
-    ctas: Ctas | None = None,
-    view: View = "thread",
-    color: Color = "name",
-) -> go.Figure:
-    """Draw ``trace``.
-
-    Arguments: ``limit`` is the most events drawn one by one; above it the first CTAs that fit are taken whole, and the
-    others merged into at most a quarter as many bars, a row per name; title and legend say so. ``height`` is in pixels
-    (default: by the number of rows, up to 900, or 1200 for a label on every lane). ``title`` defaults to the kernel's
-    name. ``time`` is ``"cycles"`` since each CTA's entry, ``"ns"`` since the first CTA's entry, or ``"auto"``: cycles
-    for one CTA, ns for several where they are known. ``events`` and ``ctas`` choose what is drawn, as
-    ``lanes.selected`` has it. ``view`` says what a lane is (``"thread"``, ``"cta"``, ``"name"``, or ``"sm"``, which
-    draws CTAs), ``color`` what a colour is: the ``"name"``, or on a scale the ``"payload"``, the ``"duration"`` or the
-    CTA's ``"wave"``.
+def figure(trace: TraceLike, options: ViewOptions = DEFAULTS) -> go.Figure:
+    """Draw ``trace`` as the options have it, by default up to 900 pixels high, or 1200 for a label on every lane.
 
     A drag zooms time alone. Clicking a name in the legend hides it, with what was merged of it and with the arrows that
-    leave from it; the button over the legend hides all arrows. Raises ``ValueError`` for another ``time``, ``view`` or
-    ``color``, for ``"ns"`` where the trace has no aligned time, for a ``limit`` below 1, and for a wrong selection.
+    leave from it; the button over the legend hides all arrows. Raises what ``layout`` raises.
     """
     import plotly.graph_objects as go
 
-    wanted = selected(trace, events, ctas)
-    plan = layout(trace, limit=limit, time=time, events=None if wanted is trace.events else wanted, view=view)
-    shade = shades(cast("TraceData", trace), plan.events, color)
+    plan = layout(trace, options)
+    shade = shades(cast("TraceData", trace), plan.events, options.color)
     if shade is not None:
         plan = replace(plan, events=plan.events.assign(shade=shade))
-    losses = loss_text(of_ctas(trace.losses, trace, wanted))
-    heading = trace.meta.kernel if title is None else title
+    losses = loss_text(of_shown_ctas(trace.losses, trace, plan.chosen))
+    heading = trace.meta.kernel if options.title is None else options.title
     for hint in ("", _TOO_LOW):
         lines = _title_lines(heading, (plan.note and plan.note + OTHERS, hint), losses)
         top = _TOP_PX + _TITLE_LINE_PX * len(lines) + _AXIS_PX
-        pixels = height or _height(plan, top)
+        pixels = options.height or _height(plan, top)
         row_px = (pixels - top - _BOTTOM_PX) / max(plan.rows, 1.0)
         if row_px >= _TEXT_PX:
             break
@@ -151,7 +116,7 @@ def figure(
     if len(plan.arrows):
         drawing.update_layout(updatemenus=[_arrow_button([part.name == _ARROWS for part in drawing.data])])
     if shade is not None:
-        bar = {"title": {"text": color}, "len": 0.6, "y": 0.3}  # below the legend
+        bar = {"title": {"text": options.color}, "len": 0.6, "y": 0.3}  # below the legend
         drawing.update_layout(coloraxis={"colorscale": "Viridis", "colorbar": bar})
     if (worn := badge(trace.meta)) is not None:
         paint = WARNING if worn.warns else _LINE
@@ -176,7 +141,7 @@ def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any
         is_bar = (mine["kind"] == "range") & (mine["width"] > 0)
         parts = []
         if is_bar.any():
-            bars = _bars(rows_of(mine[is_bar]), colors[name], "<br>" if row_px >= _TWO_LINES_PX else " · ")
+            bars = _ranges(rows_of(mine[is_bar]), colors[name], "<br>" if row_px >= _TWO_LINES_PX else " · ")
             parts.append(_shaded(bars, mine[is_bar]) if "shade" in mine else bars)
         if not is_bar.all():
             parts.append(_marks(rows_of(mine[~is_bar]), colors[name], px, row_px))
@@ -199,6 +164,21 @@ def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any
 def _strip(plan: Layout, number: int, strip: Strip, color: str) -> dict[str, Any]:
     """The merged bars of one strip; ``customdata`` holds the events and the cycles of each."""
     rows = [row for row in rows_of(plan.merged.bars) if row["strip"] == number]
+    texts = [f"× {row['count']:,}" for row in rows]
+    hovers = ["<br>".join(map(markup, merged_lines(row, strip, plan.unit))) for row in rows]
+    bars = _bars(rows, color, texts, hovers, {"shape": ".", "fgcolor": border(color), "size": 6})
+    return bars | {"customdata": [[row["count"], row["total"]] for row in rows]}
+
+
+def _ranges(rows: list[dict[str, Any]], color: str, separator: str) -> dict[str, Any]:
+    """The bars of ranges that are drawn one by one; those that never ended are hatched."""
+    hatched = {"shape": ["/" if row["truncated"] else "" for row in rows], "fgcolor": border(color), "size": 7}
+    return _bars(rows, color, [_label(row, separator) for row in rows], [_hover(row) for row in rows], hatched)
+
+
+def _bars(
+    rows: list[dict[str, Any]], color: str, texts: list[str], hovers: list[str], pattern: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
@@ -206,48 +186,15 @@ def _strip(plan: Layout, number: int, strip: Strip, color: str) -> dict[str, Any
         "x": [row["width"] for row in rows],
         "y": [row["y"] for row in rows],
         "width": _BAR,
-        "text": [f"× {row['count']:,}" for row in rows],
+        "text": texts,
         "textposition": "inside",
         "insidetextanchor": "middle",
         "constraintext": "inside",
         "textangle": 0,
         "insidetextfont": {"color": ink(color), "size": 12},
-        "hovertext": ["<br>".join(map(markup, merged_lines(row, strip, plan.unit))) for row in rows],
+        "hovertext": hovers,
         "hoverinfo": "text",
-        "customdata": [[row["count"], row["total"]] for row in rows],
-        "marker": {
-            "color": color,
-            "line": {"color": border(color), "width": 0.7},
-            "pattern": {"shape": ".", "fgcolor": border(color), "size": 6},
-        },
-    }
-
-
-def _bars(rows: list[dict[str, Any]], color: str, separator: str) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "base": [row["x"] for row in rows],
-        "x": [row["width"] for row in rows],
-        "y": [row["y"] for row in rows],
-        "width": _BAR,
-        "text": [_label(row, separator) for row in rows],
-        "textposition": "inside",
-        "insidetextanchor": "middle",
-        "constraintext": "inside",
-        "textangle": 0,
-        "insidetextfont": {"color": ink(color), "size": 12},
-        "hovertext": [_hover(row) for row in rows],
-        "hoverinfo": "text",
-        "marker": {
-            "color": color,
-            "line": {"color": border(color), "width": 0.7},
-            "pattern": {
-                "shape": ["/" if row["truncated"] else "" for row in rows],
-                "fgcolor": border(color),
-                "size": 7,
-            },
-        },
+        "marker": {"color": color, "line": {"color": border(color), "width": 0.7}, "pattern": pattern},
     }
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
-from tltrace_nb.data.trace_data import VIEWS
+from tltrace_nb.base.attached import attached
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
 
 
 class Member(Protocol):
@@ -57,5 +57,4 @@ class Link:
 
 def link_of(trace: TraceLike) -> Link:
     """The link of ``trace``; it lives as long as the trace does."""
-    link: Link = vars(trace).setdefault(VIEWS, Link())
-    return link
+    return attached(trace, Link)

@@ -1,27 +1,38 @@
-// What the model of every timeline brings along. The front end itself comes with the first, as gzip in its trait `script`,
-// and is evaluated once in a page: a page keeps every module that it has ever evaluated, and cells are run often.
-const EDITION = "tltrace-timeline-$edition";
-
-async function load(model) {
-  const stream = new Blob([model.get("script")]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const text = await new Response(stream).text();
-  const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-  try {
-    return await import(address);
-  } finally {
-    URL.revokeObjectURL(address);
-  }
+// What the model of every timeline brings along: it finds the front end. In a page that does not have it yet, it is in the
+// model's trait `script`, or Python sends it.
+$evaluated
+async function packed(model) {
+  const own = model.get("script");
+  if (own.byteLength) return own;
+  return new Promise((resolve) => {
+    const had = () => done(null);
+    const answer = (content, buffers) => content.kind === "script" && done(buffers[0]);
+    const done = (script) => {
+      model.off("msg:custom", answer);
+      removeEventListener(EDITION, had);
+      resolve(script);
+    };
+    model.on("msg:custom", answer);
+    addEventListener(EDITION, had);
+    model.send({ kind: "script" });
+  });
 }
 
 export default {
   async render(context) {
-    globalThis[EDITION] ??= load(context.model);
     try {
+      if (!globalThis[EDITION]) {
+        const script = await packed(context.model);
+        globalThis[EDITION] ??= evaluated(script);
+      }
       const { default: widget } = await globalThis[EDITION];
       return await widget.render(context);
     } catch (error) {
       delete globalThis[EDITION];
-      context.el.append("The timeline cannot be shown: " + error.message);
+      const said = document.createElement("div");
+      said.className = "tlt-error";
+      said.append("The timeline cannot be shown: " + error.message);
+      context.el.append(said);
       throw error;
     }
   },

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Sequence
 
-from tltrace_nb.render.readable import TraceLike
+from tltrace_nb.data.frames import TraceLike
+from tltrace_nb.render.lanes import selected
+from tltrace_nb.render.options import DEFAULTS, ViewOptions
 from tltrace_nb.render.svg import image
 from tltrace_nb.widget.html import table_html
 
@@ -20,12 +22,10 @@ def notebook_shell() -> object | None:
     return None if type(shell).__name__ == "TerminalInteractiveShell" else shell
 
 
-def still(trace: TraceLike, **options: Any) -> dict[str, str]:
-    """What stands for the timeline of ``trace`` where nothing runs: a picture and a table, and text.
-
-    ``options`` are those of ``svg``, for the picture.
-    """
+def still(trace: TraceLike, options: ViewOptions = DEFAULTS, *, room: Sequence[float] | None = None) -> dict[str, str]:
+    """What stands for the timeline of ``trace`` where nothing runs: a picture as ``svg.image``, a table, and text."""
+    shown = selected(trace, options.events, options.ctas)
     return {
         "text/plain": repr(trace),
-        "text/html": f"<div>{image(trace, **options)}{table_html(trace.events, TABLE_ROWS)}</div>",
+        "text/html": f"<div>{image(trace, options, room=room)}{table_html(shown, TABLE_ROWS)}</div>",
     }

@@ -6,7 +6,8 @@
   const timeline = document.createElement("div");
   try {
     place.append(timeline);
-    globalThis.view = await mount(timeline, $data, $options);
+    globalThis.view = await mount(timeline, $data, fromHash($options));
+    followHash(view);
     for (const still of stills) still.remove();
     place.setAttribute("data-ready", "");
   } catch (error) {

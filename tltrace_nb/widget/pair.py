@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.base.palette import border, ink, name_colors
 from tltrace_nb.base.words import clean, markup
+from tltrace_nb.render.options import DEFAULTS, ViewOptions
 from tltrace_nb.widget.figure import figure
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
+    from tltrace_nb.data.frames import TraceLike
     from tltrace_nb.data.trace_data import TraceData
-    from tltrace_nb.render.readable import TraceLike
     from tltrace_nb.widget.timeline import Timeline
 
 _BETWEEN_PX = 70
@@ -55,7 +56,7 @@ class Pair:
 
     def figure(self, **view: Any) -> go.Figure:
         """Both as one Plotly figure; options and errors as ``Trace.figure``, by default those of the pair."""
-        return pair(self.a, self.b, **self.options | view)
+        return pair(self.a, self.b, ViewOptions(**self.options | view))
 
     def __repr__(self) -> str:
         return f"a: {self.a!r}\nb: {self.b!r}"
@@ -83,14 +84,14 @@ def _follower(other: Timeline) -> Callable[[Any], None]:
     return follow
 
 
-def pair(a: TraceLike, b: TraceLike, **view: Any) -> go.Figure:
-    """The timelines of ``a``, above, and ``b``, below; ``view`` as ``figure``, for both.
+def pair(a: TraceLike, b: TraceLike, options: ViewOptions = DEFAULTS) -> go.Figure:
+    """The timelines of ``a``, above, and ``b``, below; ``options`` for both.
 
     A name has one entry in the legend, which hides it in both. Errors as ``figure``.
     """
     import plotly.graph_objects as go
 
-    above, below = figure(a, **view), figure(b, **view)
+    above, below = figure(a, options), figure(b, options)
     heights = [drawing.layout.height - drawing.layout.margin.t - drawing.layout.margin.b for drawing in (above, below)]
     room = sum(heights) + _BETWEEN_PX
     names = {name for trace in (a, b) for name in trace.events["name"].unique()}

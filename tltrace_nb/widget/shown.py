@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from tltrace_nb.base.attached import attached
+
 
 class Closable(Protocol):
     """What can be shown, and ended."""
@@ -20,6 +22,8 @@ class Closable(Protocol):
 
 CELLS = 32
 """Cells whose timelines stay."""
+SHARING = 10
+"""Of so many cells shown one after the other, one at least has the front end in what is saved of it."""
 
 
 @dataclass(eq=False)
@@ -27,6 +31,7 @@ class _Cell:
     """What one execution of a cell shows."""
 
     execution: str
+    front: bool = False
     timelines: list[Closable] = field(default_factory=list)
 
 
@@ -35,6 +40,14 @@ class Shown:
 
     def __init__(self) -> None:
         self._cells: dict[str, _Cell] = {}
+
+    def brings_front(self, cell: str) -> bool:
+        """Whether the output that ``cell`` displays next is to bring the front end along for itself and others."""
+        lately = [*self._cells][-SHARING:]
+        if any(self._cells[each].front for each in lately):
+            return False
+        self._cells[cell].front = True
+        return True
 
     def add(self, timeline: Closable, cell: str, execution: str) -> None:
         """``timeline`` is displayed by an execution of ``cell``; what earlier ones showed is gone from the screen."""
@@ -45,7 +58,7 @@ class Shown:
                 known.timelines.append(timeline)
             return
         gone = [known] if known else []
-        self._cells[cell] = _Cell(execution, [timeline])
+        self._cells[cell] = _Cell(execution, timelines=[timeline])
         while len(self._cells) > CELLS:
             gone.append(self._cells.pop(next(iter(self._cells))))
         still = {id(each) for one in self._cells.values() for each in one.timelines}
@@ -53,12 +66,16 @@ class Shown:
             old.close()
 
 
-def note(timeline: Closable, shell: Any) -> None:
-    """``timeline`` is being displayed in ``shell``. A cell that the front end does not name is known by its code."""
+def note(timeline: Closable, shell: Any, *, brings: bool = False) -> bool:
+    """``timeline`` is being displayed in ``shell``. A cell that the front end does not name is known by its code.
+
+    Returns whether what is saved of it is to bring the front end along, where it can (``brings``).
+    """
     parent = (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
     name = parent.get("metadata", {}).get("cellId")
     code = parent.get("content", {}).get("code")
     cell = name or (f"code {code}" if code else f"display {id(timeline)}")
     execution = parent.get("header", {}).get("msg_id") or f"run {getattr(shell, 'execution_count', 0)}"
-    shown: Shown = vars(shell).setdefault("_tltrace_shown", Shown())
+    shown = attached(shell, Shown)
     shown.add(timeline, cell, execution)
+    return brings and shown.brings_front(cell)

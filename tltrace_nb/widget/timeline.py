@@ -8,11 +8,9 @@ are positions of the selected events, and what the view looks like.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
+from dataclasses import asdict, replace
 from functools import cached_property
-from importlib.resources import files
-from string import Template
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
@@ -37,50 +35,50 @@ from tltrace_nb.base.checks import (
     wrong,
 )
 from tltrace_nb.base.words import clean
-from tltrace_nb.render.frames import Frames, frames
-from tltrace_nb.render.lanes import TIMES, of_ctas, selected
+from tltrace_nb.data.notes import notes_of
+from tltrace_nb.data.trace_data import TraceData
+from tltrace_nb.render.frames import frames
+from tltrace_nb.render.lanes import of_events, selected
+from tltrace_nb.render.launches import of_traces, together
+from tltrace_nb.render.options import TIMES, ViewOptions
+from tltrace_nb.widget.front import LOADER, SCRIPT, STILL, saved_html
+from tltrace_nb.widget.html import page_html
 from tltrace_nb.widget.linked import Link, link_of
 from tltrace_nb.widget.notebook import notebook_shell, still
+from tltrace_nb.widget.overlays import OVERLAYS, bands
 from tltrace_nb.widget.runs import from_runs, to_runs
 from tltrace_nb.widget.shown import note
-from tltrace_nb.widget.wire import encode
+from tltrace_nb.widget.wire import encode, said_of
 from tltrace_nb.widget.wire import unit as unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from tltrace_nb.core.compile.options import Ctas
-    from tltrace_nb.render.lanes import Time
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
+    from tltrace_nb.render.options import Time
 
 SAVED_BYTES = 2_000_000
 """Most bytes of events that go into the widget's state, which a notebook may save."""
 _WORTH_PACKING = 12 * SAVED_BYTES
 """Columns above it are not even packed to see whether they are small enough."""
-STILL = "tltrace-still"
-"""Class of the still pictures that stand for timelines."""
+ABOVE = "<!-- the timeline, as far as it is saved, is above -->"
+"""The widget's output where it is not the widget."""
 _ROWS = """a query such as "name == 'mma'", a mask, rows of the frame, or a function from it to one of these"""
 THEMES = ("auto", "light", "dark")
 KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "layout")
 VIEW_KEYS = (
-    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "ghost", "collapsed", "hidden",
-    "pinned", "order",
+    "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "hidden_launches", "ghost",
+    "collapsed", "hidden", "pinned", "order",
 )  # fmt: skip
-
-
-def _resource(*path: str) -> str:
-    return files(__package__).joinpath(*path).read_text(encoding="utf-8")
-
-
-_SCRIPT = gzip.compress(_resource("static", "timeline.js").encode(), 9, mtime=0)
-_LOADER = Template(_resource("loader.js")).substitute(edition=hashlib.sha256(_SCRIPT).hexdigest()[:16])
 
 
 class Timeline(anywidget.AnyWidget):
     """The events of a trace on lanes: SM, CTA, thread, lane; ``?`` in the view lists its keys.
 
-    ``source``: a ``Trace``, or a frame of events with the columns name, lane, cta, thread, start and end; see
-    ``columns.EVENTS`` for these and for the others, which are used where they are there.
+    ``source``: a ``Trace``; a list of them, which are launches on one time axis; or a frame of events with the columns
+    name, lane, cta, thread, start and end; see ``columns.EVENTS`` for these and for the others, which are used where
+    they are there.
     ``ctas``, ``events``: what of it is shown, as in ``Trace.show``.
     ``time``: the unit of the axis at first, ``"cycles"``, ``"ns"`` or ``"auto"``: ns for several CTAs where known.
     ``height``: of the lanes, in pixels (default: by their number, up to 560).
@@ -99,13 +97,13 @@ class Timeline(anywidget.AnyWidget):
     >>> timeline.selection.groupby("name").duration.describe()
     """
 
-    _esm = _LOADER
+    _esm = LOADER
 
     _link: Link | None = None
     _owns_layout = False
 
-    script = traitlets.Bytes(_SCRIPT).tag(sync=True)
-    """The front end, packed, for the loader: a page evaluates it once, however many timelines it shows."""
+    script = traitlets.Bytes().tag(sync=True)
+    """The front end, packed, for the loader. In a Jupyter notebook it is sent on demand, and so not saved each time."""
     header = traitlets.Unicode().tag(sync=True)
     """What the events are: JSON, see ``wire``."""
     columns = traitlets.Bytes().tag(sync=True)
@@ -123,6 +121,12 @@ class Timeline(anywidget.AnyWidget):
     """Whether a view is light or dark, when it is opened."""
     still = traitlets.Unicode().tag(sync=True)
     """Class of the still picture that a view stands in for."""
+    over = traitlets.Dict().tag(sync=True)
+    """What is drawn over the lanes; see ``show``."""
+    overs = traitlets.List(list(OVERLAYS)).tag(sync=True)
+    """What the view can ask to have drawn there."""
+    remarks: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    """Notes on the lanes, each a dictionary with the fields of ``data.notes.Note``; those of the trace at first."""
     instead = traitlets.Unicode().tag(sync=True)
     """Words that a view shows in place of the events, such as why there are none; empty: it shows the events."""
 
@@ -136,7 +140,7 @@ class Timeline(anywidget.AnyWidget):
     )
     def __init__(
         self,
-        source: TraceLike | pd.DataFrame,
+        source: TraceLike | Sequence[TraceData] | pd.DataFrame,
         *,
         ctas: Ctas | None = None,
         events: pd.DataFrame | None = None,
@@ -153,15 +157,19 @@ class Timeline(anywidget.AnyWidget):
         wrong = set(layout) - {"layout"}
         if wrong:
             raise TypeError(f"Timeline takes no keyword {min(wrong)!r}; it takes {', '.join(KEYWORDS)}")
-        self._trace = frames(source)
+        self._trace = (
+            together(of_traces(cast("Sequence[TraceData]", source)))
+            if isinstance(source, list | tuple)
+            else frames(cast("TraceLike", source))
+        )
         beside = None if beside is None else frames(beside, "beside")
         self._shown = selected(self._trace, events, ctas)
         traces = [self._trace] if beside is None else [self._trace, beside]
         self._names = {name for each in traces for name in each.events["name"].unique()}
         self._save, self._title = save, title
         if beside is not None and ctas is not None:  # the axis has room for what is shown of it
-            beside = Frames(selected(beside, None, ctas), beside.ctas, beside.flows, beside.losses, beside.meta)
-        wire = encode(self.shown, title=title, names=self._names, beside=beside)
+            beside = of_events(beside, selected(beside, None, ctas))
+        wire = encode(self.shown, title=title, names=self._names, beside=beside, **said_of(self._trace))
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
         unit = unit_of(wire.aligned, self._shown, time)
@@ -170,6 +178,8 @@ class Timeline(anywidget.AnyWidget):
             columns=packed,
             height=height,
             theme=theme,
+            script=SCRIPT if notebook_shell() is None else b"",
+            remarks=[asdict(note) for note in getattr(self._trace.meta, "notes", ())],
             view={"unit": unit} | _checked(view or {}),
             still=f"{STILL}-{uuid4().hex}",
             **layout,
@@ -185,10 +195,7 @@ class Timeline(anywidget.AnyWidget):
     @property
     def shown(self) -> TraceLike:
         """The part of the trace that is shown, as the frames that views draw."""
-        trace, events = self._trace, self._shown
-        if events is trace.events:
-            return trace
-        return Frames(events, trace.ctas, trace.flows, of_ctas(trace.losses, trace, events), trace.meta)
+        return of_events(self._trace, self._shown)
 
     @checked(title=optional(text))
     def replace(self, source: TraceLike | pd.DataFrame, *, title: str | None = None) -> None:
@@ -202,7 +209,7 @@ class Timeline(anywidget.AnyWidget):
         """
         trace = frames(source)
         names = self._names | set(trace.events["name"].unique())
-        wire = encode(trace, title=title, names=names)
+        wire = encode(trace, title=title, names=names, **said_of(trace))
         if self._link is not None:
             self._link.remove(self)
         self._link = None
@@ -213,6 +220,7 @@ class Timeline(anywidget.AnyWidget):
         self._columns = b"" if packed else wire.columns
         with self.hold_sync():  # one message: a view must not see the header of one run and the columns of another
             self.header, self.columns, self.selected, self.instead = wire.header, packed, b"", ""
+            self.over = {}
             if first:
                 self.view = {"unit": unit_of(wire.aligned, trace.events, "auto")}
         self._join()
@@ -286,6 +294,25 @@ class Timeline(anywidget.AnyWidget):
             wrong("end", end, f"a time after the start, {short(start)}")
         self.view = self.view | {"span": [low, high]}
 
+    @checked(title=text)
+    def show(self, what: str | pd.DataFrame | None, title: str = "") -> None:
+        """Draw bands over the lanes: the critical path, waits with their cause, or the rows of any frame.
+
+        ``what``: ``"critical path"``, ``"waits"``, a frame, or ``None`` for nothing any more. A frame needs the columns
+        ``start`` and ``end``, in cycles since the CTA's entry, and ``cta``; ``thread`` keeps a band to the lanes of
+        one, ``lane`` to those of that name, and ``name`` is written on it. ``title`` stands over the lanes. Raises
+        ``ValueError`` for another text and for a frame without these columns, ``TypeError`` for something else.
+
+        >>> timeline.show("waits")
+        >>> timeline.show(trace.waits("wait *", each=True).query("blocked > 500"), "long waits")
+        """
+        if what is None:
+            self.over = {}
+        elif isinstance(what, str):
+            self.over = OVERLAYS[one_of(tuple(OVERLAYS))("what", what)](self._trace)
+        else:
+            self.over = bands(what, title)
+
     def _join(self) -> None:
         """Follow the other views of the trace, and begin with what is selected there."""
         self._link = link_of(self._trace)
@@ -304,6 +331,12 @@ class Timeline(anywidget.AnyWidget):
     def _view_is_known(self, proposal: Any) -> dict[str, Any]:
         return {**self.view, **_checked(proposal["value"])}
 
+    @traitlets.observe("remarks")
+    def _keep_remarks(self, _: object) -> None:
+        """What is written in a view is the trace's."""
+        if isinstance(self._trace, TraceData):
+            self._trace.meta = replace(self._trace.meta, notes=notes_of(self.remarks))
+
     @traitlets.observe("selected")
     def _share(self, _: object) -> None:
         if self._link is not None:
@@ -312,13 +345,27 @@ class Timeline(anywidget.AnyWidget):
     def _answer(self, _: object, content: Any, __: object) -> None:
         if content == {"kind": "columns"}:
             self.send({"kind": "columns"}, buffers=[self._columns])
+        if content == {"kind": "script"}:
+            self.send({"kind": "script"}, buffers=[SCRIPT])
+        if content == {"kind": "page"}:
+            self._send_page()
+        if isinstance(content, dict) and content.get("kind") == "over":
+            self.show(content.get("which") or None)
+
+    def _send_page(self) -> None:
+        """A page of what is selected, or of everything that is shown."""
+        chosen = self.selection if self.selected else self._shown
+        title = json.loads(self.header)["title"]
+        text = page_html(self._trace, chosen, ViewOptions(title=title, time=self.view["unit"], height=self.height))
+        self.send({"kind": "page", "name": title or "timeline"}, buffers=[text.encode()])
 
     @cached_property
     def _texts(self) -> dict[str, str]:
         """The view as ``text/plain`` and ``text/html``, for where nothing runs."""
-        unit = self.view["unit"] if self.view["unit"] in self.units else "cycles"
+        unit: Time = "ns" if self.view["unit"] == "ns" and "ns" in self.units else "cycles"
         room = json.loads(self.header).get("room")
-        return still(self.shown, time=unit, title=self._title, room=room[unit] if room else None)
+        options = ViewOptions(time=unit, title=self._title)
+        return still(self.shown, options, room=room[unit] if room else None)
 
     def __repr__(self) -> str:
         return f"Timeline of {self._texts['text/plain']}"
@@ -331,7 +378,7 @@ class Timeline(anywidget.AnyWidget):
         return {**data, **self._texts}, metadata
 
     def _ipython_display_(self) -> None:
-        """Two outputs: the still picture, which a view hides as long as there is one, and the widget.
+        """Two outputs: one that is saved, which a view hides as long as there is one, and the widget.
 
         A single output would show nothing in a notebook that is opened without a kernel: JupyterLab takes the widget's
         form of it, and finds no model.
@@ -346,11 +393,12 @@ class Timeline(anywidget.AnyWidget):
                 self.layout.open()
             self.open()
             self._join()
-        note(self, shell)
+        front = note(self, shell, brings=bool(self.columns))
         data, metadata = self._widget_bundle()
-        picture = f'<div class="{STILL} {self.still}">{self._texts["text/html"]}</div>'
-        display({**self._texts, "text/html": picture}, raw=True)  # type: ignore[no-untyped-call]
-        display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+        options = {"height": self.height, "theme": self.theme, "view": self.view, "remarks": self.remarks}
+        saved = saved_html(self._texts["text/html"], self.still, self.header, self.columns, options, front=front)
+        display({**self._texts, "text/html": saved}, raw=True)  # type: ignore[no-untyped-call]
+        display({**data, "text/html": ABOVE}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
 
 def _packed(columns: bytes, save: bool) -> bytes:

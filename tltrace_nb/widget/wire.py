@@ -5,7 +5,8 @@ In: the frames of a trace. Out: :class:`Wire`, a JSON header and one run of byte
 Events are in wire order: by lane, then start, then the longer first. A **lane** is a track (cta, thread, lane),
 numbered in that order. Every column of integers is stored as its least value and *byte planes*: first the lowest byte
 of all values, then the next byte of all, and only as many planes as the largest value needs. Equal values take no bytes
-at all, and planes compress well, as neighbours are alike. With ranks, a lane is (rank, cta, thread, lane)::
+at all, and planes compress well, as neighbours are alike. Of several ranks or launches a lane is of one of
+these, too::
 
     gap        cycles from the start of the lane's event before; 0 for its first (whose start is in the lane's table)
     duration   cycles
@@ -34,13 +35,16 @@ import pandas as pd
 
 from tltrace_nb.base.palette import PALETTE, name_colors
 from tltrace_nb.base.words import clean
-from tltrace_nb.render.text import badge, loss_text
+from tltrace_nb.render.launches import facts_of
+from tltrace_nb.render.text import badge, code_of, light_names, loss_text
+from tltrace_nb.render.views import PARTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from tltrace_nb.render.lanes import Time
-    from tltrace_nb.render.readable import TraceLike
+    from tltrace_nb.data.frames import TraceLike
+    from tltrace_nb.render.launches import LaunchFacts
+    from tltrace_nb.render.options import Time
 
 VERSION = 1
 INSTANT, TRUNCATED, PAYLOAD, PAYLOAD_END = 1, 2, 4, 8
@@ -105,15 +109,21 @@ def encode(
     title: str | None = None,
     names: Iterable[str] | None = None,
     beside: TraceLike | None = None,
+    launches: Sequence[LaunchFacts] = (),
+    light: Sequence[str] = (),
+    code: Mapping[str, str] | None = None,
 ) -> Wire:
     """Encode ``trace``. ``title`` defaults to the kernel's name; the axis has room for the events of ``beside``, too.
+
+    ``launches`` is what is known of those that the column ``launch`` numbers. ``light``: names that are moments in
+    place of durations, as ``SiteTable.light`` has them; ``code``: lines of the kernel by source, as ``SiteTable.code``.
 
     ``names`` are those among which colours are given out (default: those of the events); of a part of a trace, give
     those of the whole, so that a name has one colour in all views.
 
     Raises ``ValueError`` where the starts of the events lie 2**53 cycles apart, which no browser can draw.
     """
-    events, ctas, ranks = _by_rank(trace)
+    events, ctas, parts = _by_part(trace)
     lane_of, lanes = _lanes(events)
     start, duration = (events[key].to_numpy(np.int64) for key in ("start", "duration"))
     order = _order(lane_of, start, duration)
@@ -140,9 +150,10 @@ def encode(
     columns.integers("lane_first", start[first] - origin)
     columns.integers("lane_count", count)
     number: Ints = lanes["cta"].to_numpy(np.int64)
-    if ranks is not None:
-        columns.integers("lane_rank", ranks["rank"].to_numpy(np.int64)[number])
-        number = ranks["cta"].to_numpy(np.int64)[number]
+    if parts is not None:
+        part = parts.columns[0]
+        columns.integers(f"lane_{part}", parts[part].to_numpy(np.int64)[number])
+        number = parts["cta"].to_numpy(np.int64)[number]
     columns.integers("lane_cta", number)
     for key in ("block_x", "block_y", "block_z", "thread", "sm"):
         columns.integers(f"lane_{key}", lanes[key].to_numpy(np.int64))
@@ -166,6 +177,8 @@ def encode(
         "badge": worn and dataclasses.asdict(worn),
         "room": None if beside is None else _room(beside.events),
         "losses": loss_text(trace.losses),
+        "light": list(light),
+        "launches": [dataclasses.asdict(each) for each in launches],
         "events": len(events),
         "origin": str(origin),
         "ns": aligned,
@@ -173,12 +186,18 @@ def encode(
         "names": _short(all_names),
         "name_color": [PALETTE.index(colors.get(each, PALETTE[0])) for each in all_names],
         "sources": _short(sources),
+        "code": code or {},
         "groups": _short(groups[1]),
         "roles": _short(roles[1]),
         "lane_names": _short(lane_names[1]),
         "columns": columns.specs,
     }
     return Wire(json.dumps(header), b"".join(columns.parts), aligned)
+
+
+def said_of(trace: TraceLike) -> dict[str, Any]:
+    """What ``encode`` is told of a trace beside its frames, also where a part of it is encoded."""
+    return {"launches": facts_of(trace), "light": light_names(trace), "code": code_of(trace)}
 
 
 def _room(events: pd.DataFrame) -> dict[str, list[float] | None]:
@@ -257,22 +276,23 @@ def _payloads(columns: _Columns, events: pd.DataFrame, order: Ints) -> None:
     columns.integers("change_high", (same >> np.uint64(32)).astype(np.int64))
 
 
-def _by_rank(trace: TraceLike) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
-    """Events and CTAs, and the ``rank`` and ``cta`` of every CTA where there are ranks.
+def _by_part(trace: TraceLike) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
+    """Events and CTAs, and of every CTA the rank or launch, where there are several, and ``cta``.
 
     CTAs of several ranks have the same numbers; they get their own here, ascending by rank, then CTA.
     """
     events, ctas = trace.events, trace.ctas
-    if "rank" not in events:
+    part = next((column for column in PARTS if column in events), None)
+    if part is None:
         return events, ctas, None
-    both = [frame[["rank", "cta"]] for frame in (events, ctas) if "rank" in frame]
-    known = pd.concat(both).drop_duplicates().sort_values(["rank", "cta"], ignore_index=True)
+    both = [frame[[part, "cta"]] for frame in (events, ctas) if part in frame]
+    known = pd.concat(both).drop_duplicates().sort_values([part, "cta"], ignore_index=True)
     number = pd.Series(known.index, index=pd.MultiIndex.from_frame(known))
 
     def own(frame: pd.DataFrame) -> pd.DataFrame:
-        if "rank" not in frame:
+        if part not in frame:
             return frame
-        return frame.assign(cta=number.reindex(pd.MultiIndex.from_frame(frame[["rank", "cta"]])).to_numpy())
+        return frame.assign(cta=number.reindex(pd.MultiIndex.from_frame(frame[[part, "cta"]])).to_numpy())
 
     return own(events), own(ctas), known
 

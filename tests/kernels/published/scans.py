@@ -71,7 +71,7 @@ def delta_step(d=64, kt=16, stages=2, threads=128):
             u = T.alloc_shared((d,), "float32")
             old = T.alloc_shared((kt, d), "float16")
             again = T.alloc_shared((kt, d), "float16")
-            new = T.alloc_shared((kt, d), "float16")
+            fresh = T.alloc_shared((kt, d), "float16")
             predicted = T.alloc_fragment((d,), "float32")
             out = T.alloc_fragment((d,), "float32")
             for i in T.Parallel(d):
@@ -89,11 +89,11 @@ def delta_step(d=64, kt=16, stages=2, threads=128):
             for t in T.Pipelined(d // kt, num_stages=stages):
                 T.copy(S[h, t * kt : t * kt + kt, 0:d], again)
                 for i, j in T.Parallel(kt, d):
-                    new[i, j] = again[i, j] * G[h] + k[t * kt + i] * u[j]
+                    fresh[i, j] = again[i, j] * G[h] + k[t * kt + i] * u[j]
                 for j in T.Parallel(d):
                     for r in T.serial(kt):
-                        out[j] += q[t * kt + r] * new[r, j]
-                T.copy(new, N[h, t * kt : t * kt + kt, 0:d])
+                        out[j] += q[t * kt + r] * fresh[r, j]
+                T.copy(fresh, N[h, t * kt : t * kt + kt, 0:d])
             for j in T.Parallel(d):
                 O[h, j] = out[j]
 

@@ -1,7 +1,7 @@
 # device: card
 # build: wgmma_gemm(256, 256, 256)
 # auto main: launches=1 ctas=4
-"""WGMMA issued and awaited by hand, warp groups by T.ws."""
+"""WGMMA issued and awaited by hand, warp groups by T.ws: a stage for each step, as the groups meet between the two."""
 
 import tilelang
 import tilelang.language as T
@@ -9,7 +9,7 @@ import torch
 
 
 @tilelang.jit(out_idx=[-1])
-def wgmma_gemm(M, N, K, bm=128, bn=128, bk=64, stages=2):
+def wgmma_gemm(M, N, K, bm=128, bn=128, bk=64, stages=4):
     @T.prim_func
     def main(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float16")):
         with T.Kernel(N // bn, M // bm, threads=256) as (bx, by):

@@ -1,6 +1,6 @@
 """Kernel launches as the scheduled IR has them, and which threads of a block reach a statement.
 
-In: a scheduled PrimFunc. Out: :class:`LaunchShape`, :class:`Reach`.
+In: a scheduled PrimFunc. Out: :class:`LaunchShape`, :class:`ActiveThreads`.
 
 Which threads reach a statement is worked out from the conditions around it that depend on thread indices alone, by
 evaluating them for every thread of the block. A condition on anything else may hold for every thread.
@@ -103,7 +103,7 @@ def arithmetic(e: Expr) -> tuple[Callable[[Any, Any], Any], list[Expr]] | None:
     return None if function is None else (function, [e.a, e.b])
 
 
-class Reach:
+class ActiveThreads:
     """Expressions and conditions for every thread of a block, as far as thread indices decide them.
 
     ``values``, where a method takes them, are what variables and local buffers (by ``data``) hold: arrays over the

@@ -29,11 +29,12 @@ from enum import IntEnum
 from typing import Any
 
 from tvm import tirx
-from tvm.ir import Op
+from tvm.arith import Analyzer
+from tvm.ir import Op, Range
 from tvm.tirx.expr import CallEffectKind
 
 from tltrace_nb.base.errors import PlacementError
-from tltrace_nb.core.compile.guards import encoded
+from tltrace_nb.core.compile.guards import decoded, encoded
 from tltrace_nb.core.compile.ir import (
     WRITTEN,
     Expr,
@@ -111,10 +112,11 @@ class Anchor:
     payload: Expr
     loops: tuple[Expr, ...]
 
-    def annotation(self) -> tuple[str, Expr]:
-        """The annotation's name and value."""
+    def annotation(self, hidden: bool) -> tuple[str, Expr]:
+        """The annotation's name and value; ``hidden``: what conditions around the operator say proves no payload."""
+        payload = encoded(self.payload) if hidden and _is_provable(self.payload) else self.payload
         ints = [tirx.IntImm("int32", number) for number in (int(self.mode), self.guards, self.leaf)]
-        value = tirx.Call("handle", Op.get("tirx.tvm_tuple"), [*ints, self.condition, self.payload, *self.loops])
+        value = tirx.Call("handle", Op.get("tirx.tvm_tuple"), [*ints, self.condition, payload, *self.loops])
         return f"{ANCHOR}{self.site}", value
 
     @classmethod
@@ -122,13 +124,14 @@ class Anchor:
         """The inverse of ``annotation``."""
         mode, guards, leaf, condition, payload, *loops = value.args
         site = int(name.removeprefix(ANCHOR))
-        return cls(site, Mode(int(mode)), int(guards), int(leaf), condition, payload, tuple(loops))
+        return cls(site, Mode(int(mode)), int(guards), int(leaf), condition, decoded(payload), tuple(loops))
 
 
 def attach(
     marked: MarkedKernel,
     *,
     everywhere: bool,
+    peels: bool,
     carry_in_value: bool = True,
     inline_lets: bool = False,
     dead: Set[int] = frozenset(),
@@ -136,6 +139,7 @@ def attach(
     """Turn the sites that the scheduler would trip over into anchors; the others stay where they are.
 
     ``everywhere``: anchor all of them (the whole kernel will be split into roles), not only those in pipelined loops.
+    ``peels``: the scheduler takes iterations off a pipelined loop, and a marker may be lost with what it drops there.
     ``carry_in_value``: a plain store carries its anchors around the stored value, else in a statement before it.
     ``inline_lets``: payloads use the values of variables in place of the variables, for TileLang inlines a variable
     that is used once, and drops one that a marker alone uses. ``dead``: the numbers of operators that the scheduler
@@ -146,7 +150,7 @@ def attach(
     numbers = leaf_numbers(body)
     lost = frozenset(leaf for leaf, number in numbers.items() if number in dead)
     written = frozenset(_written_in(marked.func.body))
-    attacher = _Attacher(marked, carry_in_value, written, numbers, lost, peels=not everywhere)
+    attacher = _Attacher(marked, carry_in_value, written, numbers, lost, peels)
     change = attacher.anchored if everywhere else attacher.plain
     return marked.func.with_body(change(body, _Context()))
 
@@ -205,9 +209,9 @@ def _is_split(statement: Stmt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Where a statement stands: the serial loop variables and the conditions above it, its open anchors."""
+    """Where a statement stands: the serial loops and the conditions above it, its open anchors."""
 
-    loops: tuple[Any, ...] = ()
+    loops: tuple[tirx.For, ...] = ()
     outside: int = -1
     guards: tuple[Expr, ...] = ()
     anchors: tuple[Anchor, ...] = ()
@@ -221,7 +225,7 @@ class _Attacher:
     numbers: dict[Stmt, int]
     lost: frozenset[Stmt]
     peels: bool
-    """Whether the scheduler peels iterations off its pipelines: not those of a kernel that it divides into roles."""
+    """Whether the scheduler peels iterations off a pipeline: not off one that it divides into roles."""
 
     def carries(self, statement: Stmt) -> bool:
         """Whether a statement holds an operator that the scheduler keeps."""
@@ -257,7 +261,7 @@ class _Attacher:
         if isinstance(statement, tirx.For) and statement.thread_binding is None:
             outermost = is_pipelined(statement) and context.outside < 0
             outside = len(context.loops) if outermost else context.outside
-            return replace(context, loops=(*context.loops, statement.loop_var), outside=outside)
+            return replace(context, loops=(*context.loops, statement), outside=outside)
         if isinstance(statement, tirx.While):
             return replace(context, guards=(*context.guards, encoded(None)))
         if isinstance(statement, tirx.IfThenElse):
@@ -268,7 +272,7 @@ class _Attacher:
 
     def plain(self, statement: Stmt, context: _Context) -> Stmt:
         """Outside pipelined loops markers stay statements, unless they would change how TileLang splits an ``if``."""
-        if is_pipelined(statement) or _is_split(statement):
+        if is_pipelined(statement) or (_is_split(statement) and self.carries(statement)):
             return self.anchored(statement, context)
         if is_site(statement) and self.marked.over[site_id(statement)] is not Over.STATEMENTS:
             return sequence([])  # here the scheduler adds nothing
@@ -337,7 +341,8 @@ class _Attacher:
             _, _, payload, *condition = statements[i].value.args
             always = condition[0] if condition else tirx.IntImm("bool", 1)
             leaf = self._nearest(statements[position], mode)
-            anchor = Anchor(site, mode, len(context.guards), leaf, always, payload, context.loops)
+            variables = tuple(loop.loop_var for loop in context.loops)
+            anchor = Anchor(site, mode, len(context.guards), leaf, always, payload, variables)
             carried.setdefault(position, []).append(anchor)
 
         for i, site in site_at.items():
@@ -368,30 +373,37 @@ class _Attacher:
             looks_back = site.id in ends_elsewhere
             if before is not None and after is not None and not looks_back:
                 looks_back = not self.certain(statements[after]) and self.certain(statements[before])
-            if before is not None and (looks_back or after is None):
-                put(before, site.id, Mode.AFTER)
-            elif after is not None:
-                put(after, site.id, Mode.BEFORE)
+            backwards = before is not None and (looks_back or after is None)
+            nearest = before if backwards else after
+            if nearest is not None:
+                self._refuse_peeled(site, [statements[nearest]], context)
+                put(nearest, site.id, Mode.AFTER if backwards else Mode.BEFORE)
         return carried
 
     def _refuse_peeled(self, site: Site, inside: list[Stmt], context: _Context) -> None:
-        """Raise ``PlacementError`` for a range that is gone in the iterations in which the scheduler drops its work."""
+        """Raise ``PlacementError`` for a marker that is gone in iterations in which the scheduler drops its work."""
         if not self.peels or context.outside < 0 or not inside or any(map(self.certain, inside)):
             return
-        pipelined = context.loops[context.outside :]
-        conditions = [s.condition for s in inside if isinstance(s, tirx.IfThenElse)]
-        variables = [_variables(c) for c in conditions if not loads(c)]
-        if any(used and all(any(v.same_as(p) for p in pipelined) for v in used) for used in variables):
+        loops = context.loops[context.outside :]
+        if any(_is_dropped(s.condition, loops) for s in inside if isinstance(s, tirx.IfThenElse)):
             raise PlacementError(
-                f"kernel {self.marked.name}, {site.source}: {site.name!r} is around work under a condition on the "
-                "iteration alone, which TileLang drops from the iterations of a pipeline that do not meet it, and the "
-                "range with it; put the marker into the condition, around the work"
+                f"kernel {self.marked.name}, {site.source}: {site.name!r} has no work to ride on but under a "
+                "condition on the iteration alone, which TileLang drops from the iterations of a pipeline that do not "
+                "meet it, and the marker with it; put the marker into the condition"
             )
 
     def _leaf(self, statement: Stmt, context: _Context) -> Stmt:
         trail = Trail(self.numbers[statement], context.outside, context.guards)
-        notes = {LEAF: trail.annotation(), **dict(anchor.annotation() for anchor in context.anchors)}
+        anchors = (anchor.annotation(anchor.guards < len(context.guards)) for anchor in context.anchors)
+        notes = {LEAF: trail.annotation(), **dict(anchors)}
         return _annotate_first(statement, notes, self.carry_in_value)
+
+
+def _is_provable(payload: Expr) -> bool:
+    """Whether a payload is a truth value, or uses one."""
+    found = []
+    post_order_visit(payload, lambda node: found.append(str(getattr(node, "dtype", "")) == "bool"))
+    return any(found)
 
 
 def _under(condition: Expr, site: Stmt) -> Stmt:
@@ -460,6 +472,18 @@ def _annotate_first(statement: Stmt, notes: dict[str, Any], in_value: bool) -> S
         return statement
     chosen = inner[first]
     return rebuild(statement, lambda child: _annotate_first(child, notes, in_value) if child.same_as(chosen) else child)
+
+
+def _is_dropped(condition: Expr, loops: tuple[tirx.For, ...]) -> bool:
+    """Whether a condition is known, and not always true, in an iteration of ``loops`` that is peeled or unrolled."""
+    used = [] if loads(condition) else _variables(condition)
+    known = [loop for variable in used for loop in loops if loop.loop_var.same_as(variable)]
+    if len(known) < len(used) or not any(is_pipelined(x) or x.kind == tirx.ForKind.UNROLLED for x in known):
+        return False
+    analyzer = Analyzer()
+    for loop in loops:
+        analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
+    return not analyzer.can_prove(condition)
 
 
 def _variables(expression: Expr) -> list[Any]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from tltrace_nb.core.compile.active_threads import Lanes, LaunchShape, Reach
+from tltrace_nb.core.compile.active_threads import ActiveThreads, Lanes, LaunchShape
 from tltrace_nb.core.compile.anchors import written_buffers
 from tltrace_nb.core.compile.ir import Expr, Stmt, children, loads, op_name, post_order_visit, walk
 from tltrace_nb.core.compile.jumps import OUT_OF_KERNEL, OUT_OF_LOOP
@@ -46,7 +46,7 @@ class Arrival:
 
 def arrivals(launch: LaunchShape) -> list[Arrival]:
     """For each site statement of a launch, in program order, who arrives there."""
-    walker = _Walker(Reach(launch), launch.threads)
+    walker = _Walker(ActiveThreads(launch), launch.threads)
     walker.visit(launch.body, _State(walker.all(), walker.none()))
     return walker.found
 
@@ -68,7 +68,7 @@ class _Walker:
     """Executes statements. ``returned`` and ``jumped`` are the threads that may have left the kernel, or the iteration
     of the innermost loop, since whoever looks has set them."""
 
-    reach: Reach
+    active: ActiveThreads
     count: int
     found: list[Arrival] = field(default_factory=list)
     returned: Lanes = field(init=False)
@@ -104,7 +104,7 @@ class _Walker:
 
     def value(self, e: Expr, state: _State) -> Value:
         """What an expression is in every thread."""
-        known = self.reach.evaluate(e, state.values)
+        known = self.active.evaluate(e, state.values)
         if known is not None:
             return np.broadcast_to(np.asarray(known), (self.count,))
         return Unknown.VARYING if self._varies(e, state) else Unknown.UNIFORM
@@ -115,7 +115,7 @@ class _Walker:
 
         def visit(node: Any) -> None:
             if isinstance(node, tirx.Var):
-                known = self.reach.evaluate(node, state.values)
+                known = self.active.evaluate(node, state.values)
                 found.append(_differs(state.values.get(node, Unknown.UNIFORM) if known is None else np.asarray(known)))
             elif isinstance(node, tirx.BufferLoad) and node.buffer.scope().startswith("local"):
                 found.append(_differs(state.values.get(node.buffer.data, Unknown.VARYING)))
@@ -131,9 +131,9 @@ class _Walker:
         self.returned, self.jumped = self.none(), self.none()
         undecided, other = state.undecided.copy(), state.copy()
         for way, then, case in ((state, True, statement.then_case), (other, False, statement.else_case)):
-            way.alive &= self.reach.may(statement.condition, then, way.values)
+            way.alive &= self.active.may(statement.condition, then, way.values)
             if condition is Unknown.VARYING:
-                way.undecided |= way.alive & ~self.reach.leads(statement.condition, then, way.alive)
+                way.undecided |= way.alive & ~self.active.leads(statement.condition, then, way.alive)
             if case is not None:
                 self.visit(case, way)
         if condition is Unknown.VARYING:

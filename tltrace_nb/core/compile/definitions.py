@@ -104,10 +104,10 @@ class _Follower:
             left = self.jumps.pop()
             for each in left:
                 end = _joined(end, each)
-            again = _joined(head, end)
-            if again == head:
+            next_head = _joined(head, end)
+            if next_head == head:
                 return _joined(state, end)
-            head = again
+            head = next_head
             del self.found[sites:]
 
 

@@ -18,8 +18,9 @@ from tvm.ir import structural_equal
 
 from tltrace_nb.base.errors import PlacementError
 from tltrace_nb.core.compile import device
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.ir import Stmt, flatten, loads, op_name, rebuild, sequence, walk
-from tltrace_nb.core.compile.lowering import PASS_CONFIGS, prepare
+from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.numbering import site_statement
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.placement import without_anchors
@@ -30,18 +31,17 @@ from tltrace_nb.data.sites import table_rows
 
 def lower(func: Any, options: TraceOptions, pass_configs: dict[str, Any] | None) -> Any:
     """The recording PrimFunc; errors as ``lowering.prepare``, and ``PlacementError`` for kernels named above."""
-    own = dict(func.attrs[PASS_CONFIGS]) if PASS_CONFIGS in (func.attrs or {}) else {}
-    configs = {**own, **(pass_configs or {})}
+    configs = Compilation(pass_configs=pass_configs).of_function(func).pass_configs
     target = resolve_target()
+    scheduler = Scheduler(target, configs)
     with target:
-        lowering = prepare(func, target, options, configs)
+        lowering = prepare(func, scheduler, options)
         name = lowering.marked.name
         if table_rows(lowering.table) is None:
             raise PlacementError(
                 f"kernel {name}: its grid is known only at run time, so nothing can pass slots of the right size to a "
                 "plain @tilelang.jit kernel; build it with @trace.jit, or choose CTAs with trace.enable(ctas=...)"
             )
-        scheduler = Scheduler(target, configs)
         recording = lowering.instrument(scheduler(lowering.anchored))
         scheduled_again = scheduler(recording)
         if not structural_equal(_skeleton(scheduled_again), _skeleton(recording), map_free_vars=True):

@@ -94,7 +94,7 @@ def match(
     outer one is taken. A guard without condition is gone if it is always true. If it is not, the conditions in its
     place are ``Whose.UNKNOWN``, but for guards that nobody can prove and that are as many as the conditions.
     """
-    authors = [_decoded(guard) for guard in guards]
+    authors = [_condition(guard) for guard in guards]
     same = [[_same(author, condition, simplified) for condition in conditions] for author in authors]
     found: list[int | Whose | None] = [*_longest(same)] if guards else [None] * len(conditions)
     matched = [(g, c) for c, g in enumerate(found) if isinstance(g, int)]
@@ -139,25 +139,31 @@ def _longest(same: list[list[bool]]) -> list[int | None]:
 def _same(author: Any, condition: Condition, simplified: Callable[[Expr], Expr]) -> bool:
     if isinstance(author, str) or condition.holds is None:
         return isinstance(author, str) and author == _WHILE and condition.holds is None
+    if isinstance(author, tirx.EQ) and isinstance(author.a, tirx.IntImm) and isinstance(author.b, tirx.IntImm):
+        # Inside of an ``if`` on equality the scheduler puts the one side for the other.
+        holds = condition.holds
+        sides = (holds.a, holds.b) if isinstance(holds, tirx.EQ) else ()
+        return any(isinstance(side, tirx.IntImm) and int(side) == int(author.a) == int(author.b) for side in sides)
     return bool(structural_equal(simplified(author), simplified(condition.holds)))
 
 
-def _decoded(guard: Any) -> Any:
+def _condition(guard: Any) -> Any:
     """The condition that an ``encoded`` one stands for, or ``_WHILE`` or ``_OPAQUE``."""
     kind = str(guard.args[0].value)
-    return kind if kind in (_WHILE, _OPAQUE) else _whole(guard)
+    return kind if kind in (_WHILE, _OPAQUE) else decoded(guard)
 
 
-def _whole(e: Any) -> Any:
+def decoded(e: Any) -> Any:
+    """The expression that was ``encoded``; any other as it is."""
     if not (isinstance(e, tirx.Call) and e.op.same_as(_TUPLE)):
         return e
     name, parts = str(e.args[0].value), e.args[1:]
     if name in _BINARY:
-        return _BINARY[name](*map(_whole, parts))
+        return _BINARY[name](*map(decoded, parts))
     if name == "Not":
-        return tirx.Not(_whole(parts[0]))
+        return tirx.Not(decoded(parts[0]))
     if name == "Cast":
-        return tirx.Cast(str(parts[0].value), _whole(parts[1]))
+        return tirx.Cast(str(parts[0].value), decoded(parts[1]))
     (truth,) = parts
     return truth.value if isinstance(truth, tirx.Cast) else truth != 0
 

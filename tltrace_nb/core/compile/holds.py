@@ -8,6 +8,8 @@ stays within what was around it; ``compile.guards`` tells the two apart.
 from __future__ import annotations
 
 import itertools
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +20,7 @@ from tvm.ir import Range, structural_equal
 from tltrace_nb.core.compile.anchors import ANCHOR, LEAF, Anchor, Mode, Trail, is_leaf
 from tltrace_nb.core.compile.guards import Condition, Whose, is_true, match, simplifier
 from tltrace_nb.core.compile.ir import Expr, Stmt, children, flatten, post_order_visit, uses, walk
+from tltrace_nb.core.compile.numbering import is_site, site_id
 
 ROLE_SCOPE = "kWarpSpecializationScope"
 """Attribute that TileLang puts around the branch of a warp-specialised kernel."""
@@ -83,11 +86,12 @@ class Holder:
     values: dict[Any, Expr]
     ranges: tuple[tuple[Any, Range], ...]
     role: Expr | None
+    end_of: Mapping[int, int]
     known: dict[tuple[Stmt, Above], Holds | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, func: Any) -> Holder:
-        """For a scheduled PrimFunc with anchors."""
+    def of(cls, func: Any, end_of: Mapping[int, int]) -> Holder:
+        """For a scheduled PrimFunc with anchors; ``end_of`` has the site of each range's end."""
         statements = [statement for statement, _ in walk(func.body)]
         extents = [s for s in statements if isinstance(s, tirx.AttrStmt) and s.attr_key == "thread_extent"]
         scopes = [s.body for s in statements if isinstance(s, tirx.AttrStmt) and s.attr_key == ROLE_SCOPE]
@@ -95,14 +99,27 @@ class Holder:
             {s.var: s.value for s in statements if isinstance(s, tirx.Bind)},
             tuple((s.node.var, Range(0, s.value)) for s in extents),
             next((branch.condition for branch in scopes if isinstance(branch, tirx.IfThenElse)), None),
+            end_of,
         )
 
     def held(self, statement: Stmt, above: Above) -> Holds | None:
         """The markers that all operators in a statement hold; ``None`` if no operator in it is the author's."""
         key = (statement, above)
         if key not in self.known:
-            self.known[key] = self._held(statement, above)
+            holds = self._held(statement, above)
+            if holds and not is_leaf(statement):
+                standing = [site_id(s) for s, _ in walk(statement) if is_site(s)]
+                holds = {key: hold for key, hold in holds.items() if self._passes_none(key, standing)}
+            self.known[key] = holds
         return self.known[key]
+
+    def _passes_none(self, key: Key, standing: list[int]) -> bool:
+        """Whether a marker at the edges of a statement keeps its place among those that stand in it as statements."""
+        site, mode = key
+        end = self.end_of.get(site)
+        first = site if mode is not Mode.AFTER else -1
+        last = sys.maxsize if mode is Mode.BEFORE else site if end is None or mode is Mode.AFTER else end
+        return all(first < other < last for other in standing)
 
     def _held(self, statement: Stmt, above: Above) -> Holds | None:
         if is_leaf(statement):
@@ -133,7 +150,8 @@ class Holder:
                 held = [self.held(s, in_body(case, inner)) for s in flatten(case)]
                 united = _united([holds for holds in held if holds])
                 named.append({k: replace(_out(h), roles=frozenset([role]), climbed=False) for k, h in united.items()})
-            return _united(named)
+            united = _united(named)
+            return {key: _by_role(statement.condition, hold, named, key) for key, hold in united.items()}
         return {k: _climb(_out(h)) for k, h in _common(parts).items() if h.whose[0] is Whose.INNER}
 
     def _roles_of(self, condition: Expr) -> tuple[str, str]:
@@ -263,6 +281,16 @@ def _united(parts: list[Holds]) -> Holds:
         if all(first.with_iteration_of(other) for other in others):
             found[key] = _joined([first, *others])
     return found
+
+
+def _by_role(condition: Expr, hold: Hold, branches: list[Holds], key: Key) -> Hold:
+    """A hold of two roles, in which a payload of the author's thread index is that of each role's own."""
+    if not all(key in branch for branch in branches) or len(branches) == 1:
+        return hold
+    first, second = (branch[key].anchor.payload for branch in branches)
+    if structural_equal(first, second):
+        return hold
+    return replace(hold, anchor=replace(hold.anchor, payload=tirx.Select(condition, first, second)))
 
 
 def _joined(holds: list[Hold]) -> Hold:

@@ -14,7 +14,7 @@ import tilelang
 from tvm import tirx
 from tvm.tirx.stmt_functor import ir_transform, post_order_visit, substitute
 
-from tltrace_nb.base.words import CELL, in_cells
+from tltrace_nb.base.words import cell_of
 from tltrace_nb.core.compile.upstream import get_stmt_span, span_to_location
 
 Stmt = Any
@@ -133,12 +133,11 @@ def source_of(statement: Stmt) -> str:
 def shown_source(file: str, line: int) -> str:
     """``file:line``, the file relative to the current folder, or its bare name if it is elsewhere.
 
-    A cell of a notebook is ``cell``: the file that its kernel takes for it has a name that nobody knows, and its number
-    would change with every run, and the compiled kernel with it.
+    A cell of a notebook is ``In [3]``: the file that its kernel takes for it has a name that nobody knows.
     """
+    if cell := cell_of(file):
+        return f"{cell}:{line}"
     path = Path(file)
-    if path.parent.name.startswith("ipykernel_") or in_cells(path.name) != path.name:
-        return f"{CELL}:{line}"
     try:
         shown = path.relative_to(Path.cwd())
     except (ValueError, OSError):  # OSError: the current folder has been removed

@@ -2,10 +2,10 @@
 
 In: a PrimFunc with placeholders, a target, options. Out: :class:`Lowering`, which knows the site table and turns the
 scheduled PrimFunc into the recording one. Its steps, in order: add automatic markers where they are asked for
-(``auto.marks``, and ``auto.fallback`` for those that find no place), number the markers (``numbering``), attach them to
-operators (``anchors``), let TileLang schedule the kernel with and without them (``schedule``) and see that both are the
-same, put the markers back (``placement``), choose who writes (``recording_threads``), and emit the calls (here, with
-``device``).
+(``auto.marks``), number them (``numbering``), attach them to operators (``anchors``), let TileLang schedule the kernel
+with and without them (``schedule``) and see that both are the same (``dry_run``, and ``auto.fallback`` for automatic
+markers that find no place), put the markers back (``placement``), choose who writes (``recording_threads``), and emit
+the calls (here, with ``device``).
 """
 
 from __future__ import annotations
@@ -13,41 +13,35 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm import tirx
 from tvm.arith import Analyzer
 
-from tltrace_nb.base.errors import PayloadError, PlacementError
+from tltrace_nb.base.errors import PlacementError
+from tltrace_nb.base.words import code_at
 from tltrace_nb.core.compile import device
 from tltrace_nb.core.compile.active_threads import LaunchShape, launches
-from tltrace_nb.core.compile.anchors import attach
-from tltrace_nb.core.compile.auto.fallback import settle
+from tltrace_nb.core.compile.auto.fallback import with_most_markers
 from tltrace_nb.core.compile.auto.marks import mark
 from tltrace_nb.core.compile.capacity import Wanted, room
 from tltrace_nb.core.compile.carried import strip, with_markers
-from tltrace_nb.core.compile.dead import dead_sites
 from tltrace_nb.core.compile.devices import multiprocessors
-from tltrace_nb.core.compile.holds import role_scopes
 from tltrace_nb.core.compile.ir import (
     ROOT_BLOCK,
     Expr,
     Stmt,
     flatten,
-    loads,
     op_name,
     rebuild,
     sequence,
-    walk,
     with_block,
 )
 from tltrace_nb.core.compile.names import IMPORT, imported_sources, refuse_names
-from tltrace_nb.core.compile.numbering import MarkedKernel, is_site, read_sites, site_id
+from tltrace_nb.core.compile.numbering import MarkedKernel, is_site, site_id
 from tltrace_nb.core.compile.options import TraceOptions
-from tltrace_nb.core.compile.payloads import check_moving_payloads, without_payload
-from tltrace_nb.core.compile.placement import leaves_in, place, same_schedule, sites_in
+from tltrace_nb.core.compile.placement import place
 from tltrace_nb.core.compile.recording_threads import Plan, RecordPlan, plan
 from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.core.compile.silence import Silence
@@ -56,7 +50,6 @@ from tltrace_nb.data.chosen import CtaRuns, Cut
 from tltrace_nb.data.sites import (
     TABLE_ATTRIBUTE,
     TABLE_VERSION,
-    EventKind,
     Launch,
     Site,
     SiteTable,
@@ -66,8 +59,6 @@ from tltrace_nb.data.sites import (
 from tltrace_nb.data.slots import slot_words
 
 _INT32 = "int32"
-PASS_CONFIGS = "tilelang_pass_configs"
-"""Attribute in which a PrimFunc itself asks for pass configs."""
 
 _NOTHING_TO_MARK = "automatic markers: the kernel has no operator of those that were asked for"
 
@@ -104,14 +95,7 @@ class Lowering:
         return module
 
 
-def prepare(
-    func: Any,
-    target: Any,
-    options: TraceOptions,
-    pass_configs: dict[str, Any] | None = None,
-    *,
-    sms: int | None = None,
-) -> Lowering:
+def prepare(func: Any, scheduler: Scheduler, options: TraceOptions, *, sms: int | None = None) -> Lowering:
     """Schedule a kernel dry and plan its recording. ``sms``: those of the device, by default of the card that is there.
 
     Raises ``PlacementError`` where a marker cannot be kept in place, ``PayloadError`` where a payload cannot be read,
@@ -120,16 +104,15 @@ def prepare(
     """
     func = with_markers(func)
     refuse_names(func)
-    scheduler = Scheduler(target, pass_configs)
     bare = scheduler(strip(func))
     if options.auto is not None:
         func = mark(func, options.auto)
-    settled = settle(func, lambda kernel: _place(kernel, bare, scheduler))
-    marked, anchored = settled.result.marked, settled.result.anchored
-    shapes = launches(settled.result.placed)
-    note = settled.note or (_NOTHING_TO_MARK if options.auto is not None and not marked.sites else "")
+    found, left_out = with_most_markers(func, bare, scheduler)
+    marked, anchored = found.marked, found.anchored
+    shapes = launches(found.placed)
+    note = left_out or (_NOTHING_TO_MARK if options.auto is not None and not marked.sites else "")
     chosen = plan(shapes, marked)
-    silence = Silence.of(marked, settled.result.placed_sites, chosen)
+    silence = Silence.of(marked, found.sites, chosen)
     notes = "; ".join(filter(None, (note, silence.note)))
     table = _table(func, marked, shapes, chosen, options, notes, silence.reasons, sms)
     slots = _slots_buffer(table)
@@ -142,82 +125,6 @@ def prepare(
         anchored.attrs,
     ).with_attr(TABLE_ATTRIBUTE, table.to_json())
     return Lowering(with_slots, bare, marked, table, slots, tuple(tuple(shape.grid) for shape in shapes))
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A kernel whose markers have found their places in a dry run of TileLang's scheduler."""
-
-    marked: MarkedKernel
-    anchored: Any
-    placed: Any
-
-    @property
-    def placed_sites(self) -> frozenset[int]:
-        """The sites that record somewhere."""
-        return frozenset(sites_in(self.placed))
-
-
-def _place(func: Any, bare: Any, scheduler: Scheduler) -> _Placed:
-    """Number, attach, schedule and place a kernel's markers; ``bare`` is its schedule without them."""
-    marked = read_sites(func)
-    check_moving_payloads(marked)
-    anchored, scheduled = _attach(marked, bare, scheduler)
-    return _Placed(marked, anchored, place(scheduled, marked))
-
-
-def _attach(marked: MarkedKernel, bare: Any, scheduler: Scheduler) -> tuple[Any, Any]:
-    """The anchored kernel and its schedule, which is the bare kernel's."""
-    if not marked.sites:
-        return strip(marked.func), bare
-    everywhere = role_scopes(bare) > role_scopes(marked.func)
-
-    def tried(marked: MarkedKernel) -> tuple[Any, Any, set[int]] | None:
-        """The same, and the sites that are lost; ``None`` if the schedule is another one."""
-        lost = None
-        for inline_lets, carry_in_value in itertools.product((False, True), (True, False)):
-            gone: set[int] = set()
-            for _ in range(2):  # again without what the scheduler proves to be dead code
-                anchored = attach(
-                    marked,
-                    everywhere=everywhere,
-                    carry_in_value=carry_in_value,
-                    inline_lets=inline_lets,
-                    dead=gone,
-                )
-                scheduled = scheduler(anchored)
-                if not same_schedule(scheduled, bare):
-                    break
-                missing = sites_in(anchored) - sites_in(scheduled)
-                if not missing or not missing - dead_sites(marked, scheduler):
-                    return anchored, scheduled, set()
-                lost = anchored, scheduled, missing
-                gone = leaves_in(anchored) - leaves_in(scheduled)
-        return lost
-
-    found = tried(marked)
-    if found is not None and not found[2]:
-        return found[0], found[1]
-    guilty = _payload_to_blame(marked, lambda without: (again := tried(without)) is not None and not again[2])
-    if guilty is not None:
-        raise PayloadError(
-            f"kernel {marked.name}, {guilty.source}: reading the payload of {guilty.name!r} would change TileLang's "
-            f"schedule on {scheduler.architecture}; give an expression of loop indices, block indices or kernel "
-            "parameters"
-        )
-    where = ", ".join(dict.fromkeys(s.source for s in marked.sites if found is None or s.id in found[2]))
-    what = "would change" if found is None else "would be dropped by"
-    raise PlacementError(
-        f"kernel {marked.name}: markers at {where} {what} TileLang's schedule on {scheduler.architecture}; "
-        "put the markers around tile operators (T.copy, T.gemm, T.Parallel loops), or outside the pipelined loop"
-    )
-
-
-def _payload_to_blame(marked: MarkedKernel, works: Callable[[MarkedKernel], bool]) -> Site | None:
-    """The first of the author's markers without whose payload the kernel works; only one that reads memory is tried."""
-    reading = {site_id(s) for s, _ in walk(marked.func.body) if is_site(s) and loads(s.value.args[2])}
-    suspects = [site for site in marked.sites if site.id in reading and site.kind is not EventKind.RANGE_END]
-    return next((site for site in suspects if works(without_payload(marked, site.id))), None)
 
 
 def _table(
@@ -260,8 +167,16 @@ def _table(
         source_hash=source_hash(strip(func)),
         note="; ".join(filter(None, (note, unknown_blocks(entries), fits.note))),
         reasons=reasons,
+        light=marked.light,
+        code=_code(marked.sites),
         version=1 if fits.ctas is None else TABLE_VERSION,
     )
+
+
+def _code(sites: tuple[Site, ...]) -> tuple[tuple[str, str], ...]:
+    """What stands on the lines of the sites, as far as it is known."""
+    sources = dict.fromkeys(site.source for site in sites)
+    return tuple((source, text) for source in sources if (text := code_at(source)))
 
 
 def source_hash(func: Any) -> str:

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import tilelang.language as T
 from tvm import tirx
 
+from tltrace_nb.base.attached import attached
 from tltrace_nb.base.checks import short
 from tltrace_nb.base.errors import MarkerError, PayloadError, TokenError
 from tltrace_nb.base.words import utf8
@@ -113,6 +114,7 @@ class _BuildState:
     leads: dict[str, Group] = field(default_factory=lambda: {ENTRY_POINT: Group()})
     ranges: int = 0
     open: dict[int, AnnoToken] = field(default_factory=dict)
+    begun: bool = False
 
 
 class AnnoToken:
@@ -329,15 +331,11 @@ def _building(what: str) -> tuple[_BuildState, str]:
         raise MarkerError(
             f"{what} stands outside a kernel; markers belong inside `with T.Kernel(...)` of a T.prim_func"
         )
-    if "tltrace_state" not in vars(builder):
-        vars(builder).update(tltrace_state=_BuildState(), get=_carrying(builder.get))
-    state: _BuildState = vars(builder)["tltrace_state"]
+    state = attached(builder, _BuildState)
+    if not state.begun:
+        state.begun, own = True, builder.get
+        vars(builder)["get"] = lambda: carried(own())  # TileLang gets a kernel that it can compile
     return state, _where_if_building()
-
-
-def _carrying(get: Callable[[], Any]) -> Callable[[], Any]:
-    """What TileLang gets from the builder of a marked kernel: one that it can compile, see ``compile.carried``."""
-    return lambda: carried(get())
 
 
 def _where_if_building() -> str:

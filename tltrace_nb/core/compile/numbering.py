@@ -33,7 +33,8 @@ class MarkedKernel:
     """A PrimFunc whose markers are numbered: each stands as ``__tlt_site(id, payload)``, in order of appearance.
 
     ``groups`` and ``over`` are the groups of the sites and what they are about, site by site; ``leaving`` are the sites
-    that end a range at a jump out of it.
+    that end a range at a jump out of it. ``light`` are the names of automatic markers that are instants: the light set
+    has them in place of ranges.
     """
 
     func: Any
@@ -43,6 +44,7 @@ class MarkedKernel:
     flows: tuple[tuple[str, str], ...]
     over: tuple[Over, ...]
     leaving: frozenset[int] = frozenset()
+    light: tuple[str, ...] = ()
 
     @property
     def end_of(self) -> dict[int, int]:
@@ -97,7 +99,8 @@ def read_sites(func: Any) -> MarkedKernel:
     )
     groups, over = tuple(m.group for m in markers), tuple(m.over for m in markers)
     leaving = frozenset(i for i, m in enumerate(markers) if m.leaving)
-    return MarkedKernel(numbered, kernel, sites, groups, tuple(dict.fromkeys(flows)), over, leaving)
+    light = dict.fromkeys(m.name for m in markers if m.automatic and m.kind is EventKind.INSTANT)
+    return MarkedKernel(numbered, kernel, sites, groups, tuple(dict.fromkeys(flows)), over, leaving, tuple(light))
 
 
 def site_statement(site: int, payload: Expr, *condition: Expr, roles: Collection[str] = ()) -> Stmt:

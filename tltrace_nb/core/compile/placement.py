@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tvm import tirx
@@ -51,7 +51,7 @@ def place(scheduled: Any, marked: MarkedKernel) -> Any:
     Raises ``PlacementError`` for a marker that could only be placed under a condition or in a loop in which it does not
     stand, and ``PayloadError`` as ``with_true_payloads``.
     """
-    placer = _Placer(marked, marked.end_of, Holder.of(scheduled))
+    placer = _Placer(marked, marked.end_of, Holder.of(scheduled, marked.end_of))
     placed = scheduled.with_body(placer.body(scheduled.body, frozenset(), ()))
     placed = with_true_payloads(placed, marked)
     return placed.with_body(_without_notes(placed.body))
@@ -85,21 +85,33 @@ def leaves_in(func: Any) -> set[int]:
     return {trail.number for trail in trails if trail is not None}
 
 
+def is_peeled(func: Any) -> bool:
+    """Whether iterations of a pipelined loop with anchors in it stand outside of the loop."""
+    notes = [read(statement) for statement, _ in walk(func.body) if is_leaf(statement)]
+    return any(
+        isinstance(anchor.loops[trail.outside], tirx.IntImm)
+        for trail, anchors in notes
+        for anchor in anchors
+        if trail is not None and 0 <= trail.outside < len(anchor.loops)
+    )
+
+
 def sites_in(func: Any) -> set[int]:
-    """The sites that a PrimFunc holds, as statements or as anchors; a range's anchor stands for its begin alone."""
+    """The sites that record in a PrimFunc, as statements or as anchors; a range's anchor stands for its begin alone."""
     found = {site_id(s) for s, _ in walk(func.body) if is_site(s)}
-    for statement, _ in walk(func.body):
-        if is_leaf(statement):
-            found |= {anchor.site for anchor in read(statement)[1]}
-    return found
+    notes = [read(statement) for statement, _ in walk(func.body) if is_leaf(statement)]
+    leaves = {trail.number for trail, _ in notes if trail is not None}
+    return found | {
+        anchor.site for _, anchors in notes for anchor in anchors if anchor.leaf < 0 or anchor.leaf in leaves
+    }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Record:
     """A site that is to record at some place, with the payload of that place.
 
     ``roles``: the roles that record it in code that both run, empty for what the place alone decides. ``outside``: it
-    stands outside of a block whose predicate its operators are under.
+    stands outside of a block whose predicate its operators are under. ``loops`` has the iteration, as an anchor's.
     """
 
     site: int
@@ -107,6 +119,12 @@ class _Record:
     condition: Any
     roles: frozenset[str] = frozenset()
     outside: bool = False
+    loops: tuple[Expr, ...] = ()
+
+    def precedes(self, other: _Record) -> bool:
+        """Whether the author's marker stands in front of another in one iteration of the loops around both."""
+        same = all(structural_equal(x, y) for x, y in zip(self.loops, other.loops, strict=False))
+        return same and self.site < other.site
 
 
 _Records = tuple[_Record, ...]
@@ -165,6 +183,7 @@ class _Placer:
                         self._mark(own, edges[marked[0]].front, edges[marked[-1]].back)
                     for i in run:
                         here[i].add(key)
+        _put_in_order(edges)
         inner = [(frozenset(k), above) for k, (_, above) in zip(here, around, strict=True)]
         remaining = iter(list(zip(self._insides(statements, inner, edges), edges, strict=True)))
         return [_between(itertools.islice(remaining, len(part))) for part in parts]
@@ -213,10 +232,10 @@ class _Placer:
         if anchor.mode in (Mode.WAITS, Mode.ARRIVALS) and holds[0].predicate is not None:
             # The scheduler waits for an iteration that does not exist, too.
             condition = holds[0].predicate if is_true(condition) else tirx.And(condition, holds[0].predicate)
-        record = _Record(anchor.site, anchor.payload, condition, roles, outside)
+        record = _Record(anchor.site, anchor.payload, condition, roles, outside, anchor.loops)
         (back if alone_behind else front).append(record)
         if end is not None:
-            back.append(_Record(end, anchor.payload, condition, roles, outside))
+            back.append(replace(record, site=end))
 
     def _check(self, key: Key, holds: list[Hold], above: Above) -> None:
         """Raise ``PlacementError`` where a marker would record under a condition or in a loop that it is not in."""
@@ -232,16 +251,44 @@ class _Placer:
         )
 
 
+def _put_in_order(edges: list[_Edges]) -> None:
+    """Move records behind an operator that follow one in front of the next over what the scheduler put between them.
+
+    What is in front of the next is not so where a range goes on that the scheduler has torn apart.
+    """
+    begun: set[int] = set()
+    marked = [edge for edge in edges if edge.front or edge.back]
+    for edge, following in itertools.pairwise(marked):
+        begun |= {record.site for record in edge.front}
+        new = [record for record in following.front if record.site not in begun]
+        late = [record for record in edge.back if any(other.precedes(record) for other in new)]
+        following.front += late
+        edge.back[:] = [record for record in edge.back if record not in late]
+
+
 def _between(statements: Iterable[tuple[Stmt, _Edges]]) -> Stmt:
-    """Statements with the records at their edges, those between two of them in the order of the author's markers."""
+    """Statements with the records at their edges, those between two of them in the order of the author's markers.
+
+    A marker that is a statement still is between the two like any other.
+    """
     result: list[Stmt] = []
-    waiting: list[_Record] = []
+    waiting: list[tuple[int, Stmt]] = []
+
+    def flush() -> None:
+        result.extend(statement for _, statement in sorted(waiting, key=lambda item: item[0]))
+        waiting.clear()
+
     for statement, edges in statements:
         front, back = edges.take()
-        result += map(_statement, sorted([*waiting, *front], key=lambda record: record.site))
-        result.append(statement)
-        waiting = [*back]
-    return sequence([*result, *map(_statement, waiting)])
+        waiting += [(record.site, _statement(record)) for record in front]
+        if is_site(statement):
+            waiting.append((site_id(statement), statement))
+        else:
+            flush()
+            result.append(statement)
+        waiting += [(record.site, _statement(record)) for record in back]
+    flush()
+    return sequence(result)
 
 
 def _runs_once(loop: Any) -> bool:

@@ -17,7 +17,7 @@ from tvm.ir import Range
 
 from tltrace_nb.base.errors import MarkerError
 from tltrace_nb.base.gpus import WARP
-from tltrace_nb.core.compile.active_threads import Lanes, LaunchShape, Reach
+from tltrace_nb.core.compile.active_threads import ActiveThreads, Lanes, LaunchShape
 from tltrace_nb.core.compile.arrivals import arrivals
 from tltrace_nb.core.compile.holds import CONSUMER, PRODUCER, ROLE_SCOPE
 from tltrace_nb.core.compile.ir import Expr, Stmt, ir_transform, op_name, walk
@@ -71,8 +71,9 @@ def plan(shapes: list[LaunchShape], marked: MarkedKernel) -> Plan:
         for thread, group in draft.groups.items():
             groups.setdefault(thread, group)
             roles[thread] = roles.get(thread) or draft.roles.of(thread)
-    if not groups:
-        groups, roles = {0: ENTRY_POINT}, {0: None}
+    if any(min(groups, default=shape.threads) >= shape.threads for shape in shapes):  # a CTA is there by its writers
+        groups[0] = ENTRY_POINT
+        roles.setdefault(0, None)
     writers = tuple(Writer(i, groups[t], roles[t], t) for i, t in enumerate(sorted(groups)))
     stops = [stop for draft in drafts for stop in draft.stops]
     certain = {stop.site for stop in stops if not stop.chosen <= stop.undecided}
@@ -107,9 +108,11 @@ class _Draft:
 
     @classmethod
     def of(cls, launch: LaunchShape, marked: MarkedKernel) -> _Draft:
-        draft = cls(_roles(launch, Reach(launch)), [], {})
+        draft = cls(_roles(launch, ActiveThreads(launch)), [], {})
         author_threads = math.prod(launch.author_block)
         shift = launch.threads - author_threads if draft.roles.automatic else 0
+        # A producer may have more threads than the author's block; those are nobody's.
+        nobody = frozenset(range(author_threads, launch.threads)) & draft.roles.producer if shift else frozenset()
         begun: dict[int, frozenset[int]] = {}
         places = ((statement, above) for statement, above in walk(launch.body) if is_site(statement))
         for (statement, above), arrival in zip(places, arrivals(launch), strict=True):
@@ -123,7 +126,7 @@ class _Draft:
             if site.kind is EventKind.RANGE_END:  # whoever has begun a range ends it
                 chosen = begun.get(site.range, frozenset()) & arrival.threads
             else:
-                parts = draft.roles.parts(arrival.threads, statement)
+                parts = draft.roles.parts(arrival.threads - nobody, statement)
                 chosen = frozenset().union(*(_choose(group, p, shift, draft.roles.producer) for p in parts))
                 begun[site.id] = begun.get(site.id, frozenset()) | chosen
             undecided = arrival.undecided if group.per == "group" else frozenset()
@@ -177,7 +180,7 @@ def _choose(group: Group, threads: frozenset[int], shift: int, producer: frozens
     return frozenset([lead if lead in threads else min(threads)])
 
 
-def _roles(launch: LaunchShape, reach: Reach) -> _Roles:
+def _roles(launch: LaunchShape, active: ActiveThreads) -> _Roles:
     """Producer and consumer threads: TileLang's own split, else an author's split on the thread index.
 
     An author's branch that multiplies is the consumer, one that only copies the producer.
@@ -186,16 +189,16 @@ def _roles(launch: LaunchShape, reach: Reach) -> _Roles:
         if isinstance(statement, tirx.AttrStmt) and statement.attr_key == ROLE_SCOPE:
             branch = statement.body
             if isinstance(branch, tirx.IfThenElse):
-                truth = reach.branch(branch, True)
+                truth = active.branch(branch, True)
                 automatic = launch.threads != math.prod(launch.author_block)
                 return _Roles(_ids(truth), _ids(~truth), automatic)
     producer: frozenset[int] = frozenset()
     consumer: frozenset[int] = frozenset()
     for statement, above in walk(launch.body):
-        if not isinstance(statement, tirx.IfThenElse) or reach.evaluate(statement.condition) is None:
+        if not isinstance(statement, tirx.IfThenElse) or active.evaluate(statement.condition) is None:
             continue
         for case, then in ((statement.then_case, True), (statement.else_case, False)):
-            threads = reach.of(statement, above) & _ids(reach.branch(statement, then))
+            threads = active.of(statement, above) & _ids(active.branch(statement, then))
             work = {op_name(s).rsplit(".", 1)[-1] for s, _ in walk(case)} if case is not None else set()
             if any("gemm" in name or "mma" in name for name in work):
                 consumer |= threads

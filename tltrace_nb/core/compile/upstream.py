@@ -17,7 +17,8 @@ Building (``compile.schedule``, ``runtime.jit``, ``compile.cache``):
 
 Kernels while they are built (``compile.markers``, ``compile.ir``):
 
-- ``Builder.current()`` is the builder of the kernel that is being written, if any;
+- ``Builder.current()`` is the builder of the kernel that is being written, if any; its module logs as CRITICAL, under
+  its own name, what TileLang made of a kernel whose author's code failed, and nothing else;
 - ``KernelLaunchFrame.Current()`` is the launch that a marker stands in, if any;
 - ``get_stmt_span``, ``span_to_location``, ``stamp_stmt_spans``: the author's line of a statement.
 

@@ -96,6 +96,8 @@ class Blocks:
 
     def innermost(self, owner: object) -> Block | None:
         """The open block of ``owner`` that holds here."""
+        if not self._opened and self._everywhere is None:  # a launch asks, and mostly there is none
+            return None
         for block in (self._innermost(), self._everywhere):
             while block is not None:
                 if block.open and block.owner is owner:

@@ -33,8 +33,8 @@ from tltrace_nb.core.runtime.blocks import BLOCKS, INTERCEPTION, Replacements, u
 from tltrace_nb.core.runtime.intercepted import Intercepted, plain_of
 
 if TYPE_CHECKING:
+    from tltrace_nb.core.compile.compilation import Compilation
     from tltrace_nb.core.compile.options import TraceOptions
-    from tltrace_nb.core.runtime.jit import Compilation
     from tltrace_nb.core.runtime.switch import Switch
 
 Own = Callable[..., Any]
@@ -116,12 +116,12 @@ class Interception:
 
     def tuned(self, kernel: Any) -> Any:
         """The kernel that a search has chosen, traced where it can be."""
+        from tltrace_nb.core.compile.compilation import Compilation
         from tltrace_nb.core.runtime.facade import RecordingKernel
-        from tltrace_nb.core.runtime.jit import how_of
 
         if type(kernel) is Intercepted or isinstance(kernel, RecordingKernel):
             return kernel
-        traced = self.compile(kernel.prim_func, how_of(kernel), lambda: kernel)
+        traced = self.compile(kernel.prim_func, Compilation.of(kernel), lambda: kernel)
         if traced is not kernel:
             traced.update_tuner_result(kernel.latency, kernel.config, kernel.ref_latency)
         return traced
@@ -171,7 +171,7 @@ def _cached(own: Own) -> Own:
         found = here()
         if found is None:
             return own(func, out_idx, *args, **settings)
-        from tltrace_nb.core.runtime.jit import Compilation
+        from tltrace_nb.core.compile.compilation import Compilation
 
         def plain() -> Any:
             with untraced():

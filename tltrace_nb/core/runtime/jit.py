@@ -24,13 +24,14 @@ from tltrace_nb.core.compile import cache
 from tltrace_nb.core.compile.auto.marks import mark
 from tltrace_nb.core.compile.auto.options import Auto, AutoOptions
 from tltrace_nb.core.compile.carried import carried
+from tltrace_nb.core.compile.compilation import OUT_IDX, Compilation
 from tltrace_nb.core.compile.devices import AUTO, model_of
 from tltrace_nb.core.compile.interrupts import named_errors
-from tltrace_nb.core.compile.lowering import PASS_CONFIGS, prepare
+from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.plans import BarePlan
-from tltrace_nb.core.compile.schedule import opened, resolve_context
+from tltrace_nb.core.compile.schedule import Scheduler, opened, resolve_context
 from tltrace_nb.core.compile.upstream import normalize_pass_configs
 from tltrace_nb.core.runtime.facade import RecordingKernel
 from tltrace_nb.core.runtime.traced import TracedKernel, VirtualTracedKernel
@@ -40,23 +41,8 @@ if TYPE_CHECKING:
     from tltrace_nb.core.runtime.launch import TracedLaunch
     from tltrace_nb.core.runtime.switch import Switch
 
-_OUT_IDX = "tilelang_out_idx"
-"""Attribute in which a PrimFunc itself names its outputs (``T.empty``)."""
 _CUDA = "cuda"
 """TileLang's name for the backend that our pipeline is that of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compilation:
-    """How a kernel is to be compiled: the arguments of ``tilelang.compile``."""
-
-    out_idx: list[int] | int | None = None
-    target: Any = None
-    target_host: Any = None
-    execution_backend: str | None = None
-    verbose: bool | None = None
-    pass_configs: dict[str, Any] | None = None
-    compile_flags: list[str] | str | None = None
 
 
 def compile_traced(
@@ -90,7 +76,7 @@ def prepare_build(func: Any, how: Compilation, options: TraceOptions) -> cache.B
 
     Errors as ``lowering.prepare``; ``DeviceError`` where the kernel does not become CUDA source.
     """
-    how = _with_function_attributes(func, how)
+    how = how.of_function(func)
     context = resolve_context(how.target, how.target_host, how.execution_backend)
     if context.module.name != _CUDA:
         raise DeviceError(
@@ -99,15 +85,13 @@ def prepare_build(func: Any, how: Compilation, options: TraceOptions) -> cache.B
         )
     with context.target:
         configs = normalize_pass_configs(how.pass_configs)
-        lowering = prepare(func, context.target, options, configs)
-        outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
-        positions = None if outputs is None else [i % len(func.params) for i in outputs]
-        if _OUT_IDX in (func.attrs or {}):  # negative positions would count the slots
-            lowering = replace(lowering, anchored=lowering.anchored.with_attr(_OUT_IDX, positions))
-        flags = [how.compile_flags] if isinstance(how.compile_flags, str) else how.compile_flags
+        lowering = prepare(func, Scheduler(context.target, configs), options)
+        positions = None if how.outputs is None else [i % len(func.params) for i in how.outputs]
+        if OUT_IDX in (func.attrs or {}):  # negative positions would count the slots
+            lowering = replace(lowering, anchored=lowering.anchored.with_attr(OUT_IDX, positions))
         plan = BarePlan(lowering, context.target)
         ours = opened(context, lowering.at_boundary, plan.at_device)
-        return cache.Build(lowering, positions, ours, configs, flags, lambda: plan.note)
+        return cache.Build(lowering, positions, ours, configs, how.flags, lambda: plan.note)
 
 
 def compile_virtual(
@@ -116,10 +100,9 @@ def compile_virtual(
     """Prepare a PrimFunc for the virtual GPU. Errors as ``runtime.virtual.compile_virtual``."""
     from tltrace_nb.core.runtime.virtual import compile_virtual as compile_for
 
-    how = _with_function_attributes(func, how)
-    outputs = [how.out_idx] if isinstance(how.out_idx, int) else how.out_idx
+    how = how.of_function(func)
     virtual = compile_for(func, model, options, pass_configs=how.pass_configs)
-    return VirtualTracedKernel(func, virtual, outputs, captured, how.pass_configs, how.compile_flags)
+    return VirtualTracedKernel(func, virtual, how, captured)
 
 
 def compile_for(
@@ -185,7 +168,7 @@ class _TracedImpl(OwnImpl):
     model: str | None = None
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
-        return compile_for(self.model, self.get_tir(*args, **kwargs), how_of(self), self.options, self.captured)
+        return compile_for(self.model, self.get_tir(*args, **kwargs), Compilation.of(self), self.options, self.captured)
 
     def par_compile(
         self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
@@ -248,7 +231,7 @@ class TraceJit:
         """
         func = JITImpl.get_tir(self._stripped, *args, **kwargs)
         _, tensors = self._stripped.func.parse_args(*args, **kwargs)
-        return func, _with_function_attributes(func, how_of(self._stripped)), tuple(tensors.values())
+        return func, Compilation.of(self._stripped).of_function(func), tuple(tensors.values())
 
     def automatic(self, auto: AutoOptions) -> TraceJit:
         """The same builder with automatic markers, always traced."""
@@ -267,7 +250,7 @@ def automatic(kernel: Any, auto: AutoOptions, switch: Switch) -> Any:
         may = "a @tilelang.jit or @trace.jit builder, a kernel that it has compiled, or a PrimFunc"
         wrong("kernel", kernel, may, TypeError)
     func = kernel.source if isinstance(kernel, RecordingKernel) else kernel.prim_func
-    return compile_for(switch.model(), func, how_of(kernel), switch.options.with_auto(auto), switch.captured)
+    return compile_for(switch.model(), func, Compilation.of(kernel), switch.options.with_auto(auto), switch.captured)
 
 
 def jit(func: Callable[..., Any] | None, switch: Switch, auto: Auto, **compile_args: Any) -> Any:
@@ -285,23 +268,3 @@ def jit(func: Callable[..., Any] | None, switch: Switch, auto: Auto, **compile_a
         return TraceJit(tilelang.jit(function, **compile_args), switch, auto)
 
     return decorate if func is None else decorate(func)
-
-
-def how_of(compiler: Any) -> Compilation:
-    """How a builder or a compiled kernel of TileLang's is compiled."""
-    return Compilation(**{f.name: getattr(compiler, f.name) for f in fields(Compilation)})
-
-
-def _with_function_attributes(func: Any, how: Compilation) -> Compilation:
-    """Fold in what the PrimFunc itself says of its compilation, as ``tilelang.compile`` does."""
-    attributes = func.attrs or {}
-    changed = {f.name: getattr(how, f.name) for f in fields(how)}
-    if _OUT_IDX in attributes and how.out_idx is None:
-        changed["out_idx"] = [int(i) for i in attributes[_OUT_IDX]]
-    if PASS_CONFIGS in attributes:
-        changed["pass_configs"] = {**dict(attributes[PASS_CONFIGS]), **(how.pass_configs or {})}
-    if "tilelang_compile_flags" in attributes:
-        own = [how.compile_flags] if isinstance(how.compile_flags, str) else list(how.compile_flags or ())
-        asked = [str(flag) for flag in attributes["tilelang_compile_flags"]]
-        changed["compile_flags"] = own if own[: len(asked)] == asked else [*asked, *own]  # TileLang has folded them in
-    return Compilation(**changed)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tltrace_nb.base.checks import wrong
+from tltrace_nb.data.slots import span_ns
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -26,7 +27,7 @@ SECTIONS = 64
 """Sections of which launches stay: blocks and cells, those that launched something last."""
 TIMES = 4096
 """Times of one kernel and shape from which a median is taken; of more launches every second, fourth … counts."""
-SETTLED_AT_ONCE = 8
+TIMES_AT_ONCE = 8
 """Launches of a kernel and shape after which the device is asked for their times."""
 CHECKS = 8
 """How often memory is looked at while as much as the budget comes in."""
@@ -133,6 +134,8 @@ class _Held:
 class Launched:
     """The launches of one kernel and shape: how many, their median time, and which of them are kept.
 
+    The time is the card's, of launches that were timed, and else the span of the first that is kept.
+
     ``kept`` has, in order, why (words such as ``"first"``, or the launch's number, counted from 1) and the trace.
     """
 
@@ -188,8 +191,8 @@ class _Group:
         if not held.launch.timed:
             return
         self._pending.append(held)
-        if not len(self._pending) % SETTLED_AT_ONCE and not held.launch.graph:
-            self.settle()
+        if not len(self._pending) % TIMES_AT_ONCE and not held.launch.graph:
+            self.take_times()
 
     def _choose(self, held: _Held, pinned: bool) -> None:
         policy = self._policy
@@ -200,7 +203,7 @@ class _Group:
         self._last.append(held)
         self._sparing = not policy.every
 
-    def settle(self, wait: bool = False, before: float = math.inf) -> None:
+    def take_times(self, wait: bool = False, before: float = math.inf) -> None:
         """Take the times that the device has said by now; ``wait`` for all, or those ``before`` a launch."""
         pending, slowest = self._pending, self._slowest
         while pending:
@@ -291,7 +294,7 @@ class Kept:
     def launched(self, number: int = 0) -> list[Launched]:
         """What is known of each kernel and shape that was launched from a number on."""
         with self._lock:
-            self._settle()
+            self._take_times()
             return [_launched(group, number) for group in self._groups.values() if group.newest >= number]
 
     def clear(self) -> None:
@@ -309,13 +312,13 @@ class Kept:
         if gone:
             self._groups = {key: group for key, group in self._groups.items() if key[0] not in gone}
 
-    def _settle(self) -> None:
+    def _take_times(self) -> None:
         for group in self._groups.values():
-            group.settle(wait=True)
+            group.take_times(wait=True)
 
     def _kept(self) -> list[_Held]:
         """What stays, once each, in the order of the launches."""
-        self._settle()
+        self._take_times()
         found = {held.number: held for group in self._groups.values() for held, _ in group.kept()}
         return [found[number] for number in sorted(found)]
 
@@ -324,11 +327,11 @@ class Kept:
         newest = self._count - 1
         if not capturing and self._device_bytes() > budget // 2:
             for group in self._groups.values():
-                group.settle()
+                group.take_times()
         if not capturing and self._device_bytes() > budget:
             # The device has later launches in its queue, so that it does not run dry while this waits.
             for group in self._groups.values():
-                group.settle(wait=True, before=newest)
+                group.take_times(wait=True, before=newest)
         over = self._device_bytes() - budget
         total = sum(held.size for _, held in self._in_memory())
         for group, held in self._in_memory():
@@ -358,7 +361,10 @@ def _launched(group: _Group, number: int) -> Launched:
         if held.number >= number:
             reasons.setdefault(held.number, (held, []))[1].append(why)
     kept = tuple((_joined(whys), held.launch.trace()) for _, (held, whys) in sorted(reasons.items()))
-    return Launched(_name(group.key, kept), group.count, group.times.median(), kept)
+    median = group.times.median()
+    if median is None and kept:  # a kernel's first launch on a card is not timed, and may be the only one
+        median = span_ns(kept[0][1].slots)
+    return Launched(_name(group.key, kept), group.count, median, kept)
 
 
 def _joined(whys: list[str]) -> str:
@@ -402,8 +408,6 @@ class _LaunchOf:
 
     def ns(self, wait: bool) -> float | None:
         """From the first entry to the last exit of its writers; ``None`` before there is an exit and nobody waits."""
-        from tltrace_nb.data.slots import span_ns
-
         if self._trace.device_bytes and not wait:
             return None
         taken = span_ns(self._trace.slots)

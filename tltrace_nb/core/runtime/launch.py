@@ -21,18 +21,37 @@ Grids = tuple[tuple[int, int, int], ...]
 Shape = tuple[int, ...]
 
 
+POOLED_BYTES = 4 << 20
+"""Slots of more bytes are not used again: their kernels take longer than an allocation does."""
+POOLED = 4
+"""Slots of one plan and stream that wait for a launch."""
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
     """What all launches of one kernel and shape have in common.
 
     ``slots`` is the shape of the slots, ``nbytes`` their size. ``zeroed``: whether they must be zero before the launch,
-    which is so where a header may stay unwritten; elsewhere every CTA writes all its headers when it enters.
+    which is so where a header may stay unwritten; elsewhere every CTA writes all its headers when it enters. ``free``
+    has slots that launches have let go, by card and stream: the next launch on that stream may write them, as the
+    stream keeps the order of the two.
     """
 
     grids: Grids
     slots: tuple[int, int, int]
     nbytes: int
     zeroed: bool
+    free: dict[tuple[int, int], list[Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether slots of launches that are let go are used again."""
+        return not self.zeroed and self.nbytes <= POOLED_BYTES
+
+    def free_of(self, device: int, stream: int) -> list[Any]:
+        """The slots that wait for a launch on a stream of a card: taken from its end, put back there."""
+        waiting = self.free.get((device, stream))
+        return self.free.setdefault((device, stream), []) if waiting is None else waiting
 
 
 class DeviceSlots:
@@ -88,8 +107,9 @@ class TracedLaunch:
     ``kernel``: what was launched, an identity that can be hashed; a kernel on a card has a ``table`` and
     ``describe(launch)``, of which the trace is made. ``shape``: the values of its symbolic extents. ``slots``: the
     tensor that the kernel writes. ``device``: the card's index. ``seal``: of a launch that was captured into a CUDA
-    graph, as ``DeviceSlots``; its slots are the graph's, and each replay fills them. ``started``: the time of the call,
-    in seconds since 1970. ``timing``: how long the card took, once it has come so far.
+    graph, as ``DeviceSlots``; its slots are the graph's, and each replay fills them. ``free``: where the slots go when
+    nobody has looked at the launch and it is let go. ``started``: the time of the call, in seconds since 1970.
+    ``timing``: how long the card took, once it has come so far.
     """
 
     kernel: Any
@@ -98,9 +118,15 @@ class TracedLaunch:
     slots: Any
     device: int | None = None
     seal: tuple[Any, int] | None = None
+    free: list[Any] | None = None
     started: float = field(default_factory=time.time)
     timing: Timing | None = None
     _trace: Trace | None = None
+
+    def __del__(self) -> None:
+        free = self.free
+        if free is not None and self.slots is not None and len(free) < POOLED:
+            free.append(self.slots)
 
     @classmethod
     def of(cls, trace: Trace, kernel: Hashable = None, shape: Shape = ()) -> TracedLaunch:

@@ -88,13 +88,13 @@ def measure(kernel: Any, inputs: tuple[Any, ...], *, rounds: int = ROUNDS, launc
 
 def summed(trace: Trace, times: Sequence[Sequence[float]], marker_cycles: float) -> Overhead:
     """What the times (ms) of the stripped, the traced and again the stripped kernel say."""
-    untraced, traced, again = (statistics.median(each) for each in times)
+    untraced, traced, untraced_again = (statistics.median(each) for each in times)
     return Overhead(
         kernel=trace.table.kernel,
         gpu=trace.meta.gpu,
         untraced_ms=untraced,
         traced_ms=traced,
-        noise=again / untraced,
+        noise=untraced_again / untraced,
         marker_cycles=marker_cycles,
         names=trace.overhead(marker_cycles),
     )

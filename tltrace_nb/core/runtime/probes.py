@@ -77,8 +77,9 @@ def one_instant() -> Any:
 
 
 def _compiled(func: Any) -> Any:
+    from tltrace_nb.core.compile.compilation import Compilation
     from tltrace_nb.core.compile.options import TraceOptions
-    from tltrace_nb.core.runtime.jit import Compilation, compile_traced
+    from tltrace_nb.core.runtime.jit import compile_traced
 
     return compile_traced(func, Compilation(), TraceOptions(), lambda _: None)
 

@@ -18,6 +18,7 @@ from tilelang.profiler import Profiler, TensorSupplyType
 
 from tltrace_nb.base.errors import DeviceError, TraceError
 from tltrace_nb.base.notices import say_once
+from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.resources import resources
@@ -37,8 +38,11 @@ if TYPE_CHECKING:
     from tltrace_nb.data.tracefile import TraceMeta
 
 _OF_A_GRAPH = "captured in a CUDA graph: the events of its last replay; trace.refresh() reads those of a later one"
-TIMED = 16
-"""Launches of a kernel that are timed at first, and then one in so many: two CUDA events take 27 µs of the host."""
+TIMED = 32
+"""Launches of a kernel that are timed at first, and then one in so many: two CUDA events take 27 µs of the host.
+
+The very first is not, as its time would be that of loading the kernel.
+"""
 
 _CURRENT_STREAM = -1
 """What the option ``stream`` of TileLang's execution backends is unless given."""
@@ -126,22 +130,29 @@ class TracedKernel(RecordingKernel):
         """
         shape = self.launches.shape(inputs)
         plan = self.launches.plan(shape)
-        current = index = torch.cuda.current_device()
+        current = torch.cuda.current_device()
+        first = None
         for value in inputs:
             if isinstance(value, torch.Tensor):
-                device = value.device
-                index = current if device.index is None else device.index
+                first = value
                 break
-        else:
-            device = torch.device("cuda", index)
-        make = torch.zeros if plan.zeroed else torch.empty
-        slots = make(plan.slots, dtype=torch.int64, device=device)
+        index = current if first is None or not first.is_cuda else first.get_device()
         if index == current:
-            seal = _seal(device) if torch.cuda.is_current_stream_capturing() else None
+            seal = _seal(_place(first, index)) if torch.cuda.is_current_stream_capturing() else None
         else:
             with torch.cuda.device(index):
-                seal = _seal(device) if torch.cuda.is_current_stream_capturing() else None
-        return TracedLaunch(self, shape, plan, slots, index, seal)
+                seal = _seal(_place(first, index)) if torch.cuda.is_current_stream_capturing() else None
+        free = None
+        if plan.pooled and seal is None:
+            free = plan.free_of(index, _stream(index))
+            if free:
+                try:
+                    return TracedLaunch(self, shape, plan, free.pop(), index, None, free)
+                except IndexError:  # another thread has just taken the last
+                    pass
+        make = torch.zeros if plan.zeroed else torch.empty
+        slots = make(plan.slots, dtype=torch.int64, device=_place(first, index))
+        return TracedLaunch(self, shape, plan, slots, index, seal, free)
 
     def describe(self, launch: TracedLaunch) -> TraceMeta:
         """Where the trace of one of the kernel's launches comes from."""
@@ -169,11 +180,11 @@ class TracedKernel(RecordingKernel):
 
     def _record(self, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, TracedLaunch]:
         """One launch; ``options`` are keyword arguments, which some of TileLang's execution backends take."""
-        stream = options.get("stream", _CURRENT_STREAM)
+        stream = options.get("stream", _CURRENT_STREAM) if options else _CURRENT_STREAM
         if stream == _CURRENT_STREAM:
             launch = self.prepare(inputs)
             turn = next(self._turns)
-            timed = turn < TIMED or turn % TIMED == 0
+            timed = turn and (turn < TIMED or turn % TIMED == 0)
             if timed and not launch.graph and launch.device == torch.cuda.current_device():
                 timing = self._watch(launch.device).start()
                 outputs = self.kernel(*inputs, launch.slots, **options)
@@ -216,19 +227,17 @@ class VirtualTracedKernel(RecordingKernel):
         self,
         source: Any,
         virtual: VirtualKernel,
-        out_idx: list[int] | None,
+        how: Compilation,
         captured: Callable[[TracedLaunch], None],
-        pass_configs: dict[str, Any] | None = None,
-        compile_flags: list[str] | str | None = None,
     ) -> None:
         count = len(virtual.lowering.anchored.params) - 1
-        super().__init__(source, [i % count for i in out_idx or ()])
-        self._out_idx: list[int] = [] if out_idx is None else out_idx
+        self._out_idx = how.outputs or []
+        super().__init__(source, [i % count for i in self._out_idx])
         self.virtual = virtual
         self.launches = LaunchPlanner(virtual.lowering, self._outputs)
         self.captured = captured
-        self.pass_configs = pass_configs
-        self.compile_flags = [compile_flags] if isinstance(compile_flags, str) else compile_flags
+        self.pass_configs = how.pass_configs
+        self.compile_flags = how.flags
 
     def __repr__(self) -> str:
         return f"<kernel {self.table.kernel}, which records on the virtual GPU: call it with its inputs>"
@@ -280,7 +289,17 @@ class VirtualTracedKernel(RecordingKernel):
         return create_backend_context(target, None, "auto")
 
 
-def _seal(device: Any) -> tuple[Any, int]:
+def _stream(index: int) -> int:
+    """The handle of a card's current stream; ``torch.cuda.current_stream`` makes an object of it, which takes 1 µs."""
+    return int(torch._C._cuda_getCurrentRawStream(index))  # noqa: SLF001
+
+
+def _place(first: torch.Tensor | None, index: int) -> torch.device:
+    """Where slots belong: beside the first tensor, and without one on the card."""
+    return torch.device("cuda", index) if first is None else first.device
+
+
+def _seal(device: torch.device) -> tuple[Any, int]:
     """A word on the device that each replay of the graph being captured writes, and what it writes."""
     word = secrets.randbits(62)
     return torch.full((1,), word, dtype=torch.int64, device=device), word

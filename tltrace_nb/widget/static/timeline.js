@@ -1,6 +1,44 @@
 // Built from frontend/src by `npm run bundle`: change that, not this. It is committed so that an install from a
 // checkout needs no Node, and readable so that a change can be reviewed.
 
+// src/hash.ts
+var KEY = "#view=";
+var USUAL = {
+  span: null,
+  scroll: 0,
+  color_by: "name",
+  query: "",
+  filter: false,
+  hidden_names: [],
+  hidden: [],
+  pinned: [],
+  order: {}
+};
+function fromHash(options) {
+  return {
+    ...options,
+    view: { ...options.view, ...read() },
+    onView: (view) => {
+      const said = Object.entries(view).filter(
+        ([key, value]) => JSON.stringify(value) !== JSON.stringify(USUAL[key])
+      );
+      history.replaceState(null, "", KEY + encodeURIComponent(JSON.stringify(Object.fromEntries(said))));
+    }
+  };
+}
+function followHash(view) {
+  addEventListener("hashchange", () => view.setView({ ...USUAL, ...read() }));
+}
+function read() {
+  if (!location.hash.startsWith(KEY)) return {};
+  try {
+    const value = JSON.parse(decodeURIComponent(location.hash.slice(KEY.length)));
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
+
 // src/dom.ts
 var SUPPRESS = "data-lm-suppress-shortcuts";
 var FOCUSABLE = /* @__PURE__ */ new Set(["button", "input", "select"]);
@@ -368,6 +406,8 @@ function lanesOf(wire, rows) {
   const [thread, sm, group, role] = ["thread", "sm", "group", "role"].map(column);
   const [name2, ctaCycles] = ["lane", "cta_cycles"].map(column);
   const rank = wire.find("lane_rank");
+  const launch = wire.find("lane_launch");
+  const kernels = new Map(header.launches.map((facts) => [facts.launch, facts.kernel]));
   const offset = wire.find("lane_ns_offset");
   const rate = wire.find("lane_ns_rate");
   let row = 0;
@@ -375,6 +415,8 @@ function lanesOf(wire, rows) {
     const lane = {
       index: index2,
       rank: rank ? rank[index2] : null,
+      launch: launch ? launch[index2] : null,
+      kernel: launch && kernels.get(launch[index2]) || "",
       cta: cta[index2],
       block: [x[index2], y[index2], z[index2]],
       thread: thread[index2],
@@ -465,41 +507,53 @@ function payloadText(begin, end) {
   if (!begin || !end || begin === end) return begin || end;
   return `${begin} → ${end}`;
 }
-var grouped = new Intl.NumberFormat("en-US");
-var GROUPED = Array.from(
-  { length: 4 },
-  (_, digits) => new Intl.NumberFormat("en-US", {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-    signDisplay: "negative"
-  })
-);
-function count(value, noun) {
-  return `${grouped.format(value)} ${noun}${value === 1 || value === 1n || value === -1 ? "" : "s"}`;
-}
 function number(value, digits = 0) {
-  return GROUPED[digits].format(value);
+  const text = typeof value === "bigint" ? String(value) : value.toFixed(digits);
+  if (typeof value !== "bigint" && !Number.isFinite(value)) return "–";
+  const [whole, rest] = text.replace(/^-(?=[0.]*$)/u, "").split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/gu, ",");
+  return rest === void 0 ? grouped : `${grouped}.${rest}`;
 }
-function nanoseconds(value) {
-  return `${number(value, 1)} ns`;
+function short(value, digits) {
+  return number(value, digits).replace(/(\.\d*?)0+$/u, "$1").replace(/\.$/u, "");
+}
+function count(value, noun) {
+  return nouns(number(value), value, noun);
+}
+function nouns(text, value, noun) {
+  return `${text} ${noun}${value === 1 || value === 1n || value === -1 || value === -1n ? "" : "s"}`;
+}
+var UNITS = [
+  { size: 1e6, unit: "ms", length: 3, point: 6 },
+  { size: 1e3, unit: "µs", length: 2, point: 3 },
+  { size: 1, unit: "ns", length: 1, point: 1 }
+];
+var NEARLY = 0.99995;
+function time(ns, digits) {
+  const suited = UNITS.find(({ size }) => Math.abs(ns) >= NEARLY * size) ?? UNITS[2];
+  return Number.isFinite(ns) ? `${number(ns / suited.size, suited[digits])} ${suited.unit}` : "–";
 }
 function duration(value, unit) {
-  if (unit === "cycles") return count(value < 10 ? Math.round(value * 100) / 100 : Math.round(value), "cycle");
-  const size = Math.abs(value);
-  if (size >= 1e6) return `${number(value / 1e6, 3)} ms`;
-  if (size >= 1e3) return `${number(value / 1e3, 2)} µs`;
-  return nanoseconds(value);
+  if (unit === "ns") return time(value, "length");
+  return nouns(short(value, value < 10 ? 2 : 0), value, "cycle");
+}
+function moment(ns) {
+  return time(ns, "point");
 }
 function percent(share) {
-  return Number.isFinite(share) ? `${(100 * share).toFixed(share < 0.1 ? 2 : 1)} %` : "–";
+  return Number.isFinite(share) ? `${number(100 * share, share < 0.1 ? 2 : 1)} %` : "–";
 }
 
 // src/facts.ts
-function factsOf(i, events, texts, ns) {
+var DURATIONS = "durations: --on all";
+function lightHint({ light }) {
+  return light.length ? `◆ a moment, as --auto records it · ${DURATIONS}` : "";
+}
+function factsOf(i, events, texts, { ns, light }) {
   const lane = events.laneOf(i);
   const start = events.origin + BigInt(events.start[i]);
   const cycles = events.duration[i];
-  const at = (time) => nanoseconds(lane.nsOffset + lane.nsRate * time);
+  const at = (time2) => moment(lane.nsOffset + lane.nsRate * time2);
   const track = [`thread ${lane.thread}`, `lane ${clean(lane.name, 40)}`];
   if (lane.group) track.push(`group ${clean(lane.group, 40)}`);
   if (lane.role) track.push(`role ${clean(lane.role, 40)}`);
@@ -507,27 +561,28 @@ function factsOf(i, events, texts, ns) {
   const add2 = (key, value) => value && facts.push({ key, value });
   add2("payload", payloadText(texts.begin(i), texts.end(i)));
   add2("start", [count(start, "cycle"), ns ? at(events.start[i]) : ""].filter(Boolean).join(" · "));
-  if (events.isInstant(i)) add2("duration", "instant");
+  if (events.isInstant(i)) add2("duration", light.includes(events.name(i)) ? `instant · ${DURATIONS}` : "instant");
   else {
     const share = lane.ctaCycles > 0 ? `${percent(cycles / lane.ctaCycles)} of the CTA` : "";
     add2(
       "duration",
-      [count(cycles, "cycle"), ns ? nanoseconds(lane.nsRate * cycles) : "", share].filter(Boolean).join(" · ")
+      [count(cycles, "cycle"), ns ? duration(lane.nsRate * cycles, "ns") : "", share].filter(Boolean).join(" · ")
     );
   }
   if (events.isTruncated(i)) add2("state", "begun, never ended");
   add2("rank", lane.rank === null ? "" : String(lane.rank));
+  add2("launch", lane.launch === null ? "" : String(lane.launch));
   add2("CTA", `${lane.cta} (${lane.block.join(", ")})${lane.sm >= 0 ? ` · SM ${lane.sm}` : ""}`);
   add2("track", track.join(" · "));
   if (events.source(i)) add2("source", clean(events.source(i)));
   return facts;
 }
-function sentence(i, events, texts, ns) {
-  const facts = factsOf(i, events, texts, ns).map(({ key, value }) => `${key} ${value}`);
+function sentence(i, events, texts, header) {
+  const facts = factsOf(i, events, texts, header).map(({ key, value }) => `${key} ${value}`);
   return [clean(texts.name(i)), ...facts].join(", ");
 }
-function asText(i, events, texts, ns) {
-  return [texts.name(i), ...factsOf(i, events, texts, ns).map(({ key, value }) => `${key}	${value}`)].join("\n");
+function asText(i, events, texts, header) {
+  return [texts.name(i), ...factsOf(i, events, texts, header).map(({ key, value }) => `${key}	${value}`)].join("\n");
 }
 
 // src/access.ts
@@ -543,7 +598,7 @@ var Spoken = class {
   table = h("table", { class: "tlt-sr", "aria-label": "Events in view" });
   say() {
     const { focused, events, header } = this.scene;
-    this.live.textContent = focused >= 0 ? sentence(focused, events, this.texts, header.ns) : "";
+    this.live.textContent = focused >= 0 ? sentence(focused, events, this.texts, header) : "";
   }
   /** The first events in view, lane by lane. */
   list() {
@@ -552,12 +607,12 @@ var Spoken = class {
     const heads = ["name", "payload", "start", "duration", "lane"];
     const body = h("tbody");
     for (const i of found.positions) {
-      const facts = new Map(factsOf(i, events, this.texts, header.ns).map(({ key, value }) => [key, value]));
+      const facts = new Map(factsOf(i, events, this.texts, header).map(({ key, value }) => [key, value]));
       const cells = [
         this.texts.name(i),
         ...["payload", "start", "duration", "track"].map((key) => facts.get(key) ?? "")
       ];
-      body.append(h("tr", {}, ...cells.map((cell) => h("td", {}, cell))));
+      body.append(h("tr", {}, ...cells.map((cell2) => h("td", {}, cell2))));
     }
     const caption = h("caption", {}, found.more ? `The first ${MOST_ROWS2} events in view` : "Events in view");
     this.table.replaceChildren(
@@ -582,6 +637,612 @@ function eventsInView(scene, most) {
       }
   }
   return { positions, more: false };
+}
+
+// src/stats.ts
+function statistics(events, axis, positions) {
+  const counts = /* @__PURE__ */ new Map();
+  const durations = /* @__PURE__ */ new Map();
+  for (const i of positions) {
+    const name2 = events.nameCode(i);
+    counts.set(name2, (counts.get(name2) ?? 0) + 1);
+    if (events.isInstant(i)) continue;
+    const list = durations.get(name2);
+    const length = axis.line(events.laneOf(i)).rate * events.duration[i];
+    if (list) list.push(length);
+    else durations.set(name2, [length]);
+  }
+  const totals = new Map([...durations].map(([name2, list]) => [name2, list.reduce((a, b) => a + b, 0)]));
+  const all = [...totals.values()].reduce((a, b) => a + b, 0);
+  const rows = [...counts].map(([name2, count2]) => {
+    const list = durations.get(name2);
+    if (!list) return { name: name2, count: count2 };
+    const sorted = Float64Array.from(list).sort();
+    const total = totals.get(name2);
+    return {
+      name: name2,
+      count: count2,
+      total,
+      mean: total / list.length,
+      p50: quantile(sorted, 0.5),
+      p99: quantile(sorted, 0.99),
+      share: all > 0 ? total / all : 0
+    };
+  });
+  return rows.sort((a, b) => (b.total ?? -1) - (a.total ?? -1) || b.count - a.count || a.name - b.name);
+}
+function quantile(sorted, share) {
+  const at = share * (sorted.length - 1);
+  const low = Math.floor(at);
+  const high = Math.min(low + 1, sorted.length - 1);
+  return sorted[low] + (sorted[high] - sorted[low]) * (at - low);
+}
+
+// src/fold.ts
+var LEAST_SHARE = 0.5;
+function fold(events, anchor) {
+  const ctas = /* @__PURE__ */ new Map();
+  for (const lane of events.lanes) {
+    const key = `${lane.rank}|${lane.launch}|${lane.cta}`;
+    const known = ctas.get(key);
+    if (known) known.push(lane);
+    else ctas.set(key, [lane]);
+  }
+  const periods = [];
+  const found = /* @__PURE__ */ new Map();
+  for (const lanes of ctas.values()) {
+    const begins = lanes.map((lane) => startsOn(events, lane, anchor)).find((starts) => starts.length > 1);
+    if (!begins) continue;
+    for (let k = 1; k < begins.length; k++) periods.push(begins[k] - begins[k - 1]);
+    for (const lane of lanes) gather(events, lane, begins, found);
+  }
+  if (!periods.length) return null;
+  const rows = /* @__PURE__ */ new Map();
+  for (const { label, name: name2, starts, ends } of found.values()) {
+    const share = starts.length / periods.length;
+    if (share < LEAST_SHARE) continue;
+    const bar = { name: name2, start: spread(starts), end: spread(ends), share: Math.min(share, 1) };
+    rows.set(label, [...rows.get(label) ?? [], bar]);
+  }
+  const ordered = [...rows].map(([label, bars]) => ({ label, bars: bars.sort((a, b) => a.start[1] - b.start[1]) }));
+  return { period: spread(periods), iterations: periods.length, rows: ordered };
+}
+function startsOn(events, lane, name2) {
+  const starts = [];
+  for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+    if (events.nameCode(i) === name2 && events.code[i] !== HIDDEN) starts.push(events.start[i]);
+  return Float64Array.from(starts).sort();
+}
+function gather(events, lane, begins, found) {
+  const label = [lane.role || (lane.group !== "default" ? lane.group : ""), `t${lane.thread}`, lane.name].join(" ").trim();
+  const positions = [];
+  for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+    if (events.code[i] !== HIDDEN && !events.isInstant(i)) positions.push(i);
+  positions.sort((a, b) => events.start[a] - events.start[b] || a - b);
+  let window2 = -1;
+  let seen = /* @__PURE__ */ new Map();
+  for (const i of positions) {
+    const at = upperBound(begins, events.start[i], 0, begins.length) - 1;
+    if (at < 0 || at >= begins.length - 1) continue;
+    if (at !== window2) [window2, seen] = [at, /* @__PURE__ */ new Map()];
+    const name2 = events.nameCode(i);
+    const nth = seen.get(name2) ?? 0;
+    seen.set(name2, nth + 1);
+    const key = `${label}|${name2}|${nth}`;
+    const known = found.get(key) ?? { label, name: name2, starts: [], ends: [] };
+    known.starts.push(events.start[i] - begins[at]);
+    known.ends.push(events.end(i) - begins[at]);
+    found.set(key, known);
+  }
+}
+function spread(values) {
+  const sorted = Float64Array.from(values).sort();
+  return [quantile(sorted, 0.1), quantile(sorted, 0.5), quantile(sorted, 0.9)];
+}
+function usualAnchor(events) {
+  let best = { lane: null, count: 0 };
+  for (const lane of events.lanes) {
+    let count2 = 0;
+    for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+      if (events.code[i] !== HIDDEN && !events.isInstant(i)) count2++;
+    if (count2 > best.count) best = { lane, count: count2 };
+  }
+  if (!best.lane) return -1;
+  const counts = /* @__PURE__ */ new Map();
+  for (let i = events.rowStart[best.lane.row]; i < events.rowStart[best.lane.row + best.lane.rows]; i++)
+    if (events.code[i] !== HIDDEN && !events.isInstant(i))
+      counts.set(events.nameCode(i), (counts.get(events.nameCode(i)) ?? 0) + 1);
+  return [...counts].reduce((most, each) => each[1] > most[1] ? each : most)[0];
+}
+
+// src/aggregate.ts
+var BINS = 32;
+var [WIDE, HIGH] = [160, 20];
+var MOST_NAMES = 60;
+var Aggregate = class {
+  constructor(scene) {
+    this.scene = scene;
+  }
+  scene;
+  root = h("div", { class: "tlt-aggregate", role: "region", "aria-label": "All CTAs", hidden: true });
+  /** The name that an iteration begins with, where a reader has chosen it. */
+  anchor = -1;
+  toggle() {
+    this.root.hidden = !this.root.hidden;
+    this.show();
+  }
+  /** Anew, of the selected events, else of all that are not hidden. */
+  show() {
+    if (this.root.hidden) return;
+    this.root.replaceChildren(this.names(), this.iteration());
+  }
+  names() {
+    const { events, axis, selected } = this.scene;
+    const lengths = /* @__PURE__ */ new Map();
+    const add2 = (i, rate) => {
+      if (events.code[i] === HIDDEN || events.isInstant(i)) return;
+      const list = lengths.get(events.nameCode(i));
+      const one = { length: rate * events.duration[i], i };
+      if (list) list.push(one);
+      else lengths.set(events.nameCode(i), [one]);
+    };
+    if (selected) for (const i of selected) add2(i, axis.line(events.laneOf(i)).rate);
+    else
+      for (let row = 0; row < events.rowLane.length; row++) {
+        const { rate } = axis.line(events.lanes[events.rowLane[row]]);
+        for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) add2(i, rate);
+      }
+    const total = (list) => list.reduce((sum, { length }) => sum + length, 0);
+    const order = [...lengths].sort((a, b) => total(b[1]) - total(a[1])).slice(0, MOST_NAMES);
+    const body = h("tbody", {}, ...order.map(([name2, list]) => this.row(name2, list)));
+    const heads = ["name", "durations", "count", "least", "p10", "p50", "p90", "p99", "most"];
+    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    const title = `Durations of ${selected ? "what is selected" : "all CTAs"}, ${axis.unit}`;
+    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body));
+  }
+  row(name2, list) {
+    const { events } = this.scene;
+    const sorted = Float64Array.from(list, ({ length }) => length).sort();
+    const text = (value) => number(value, value % 1 ? 1 : 0);
+    const at = [0, 0.1, 0.5, 0.9, 0.99, 1].map((share) => text(quantile(sorted, share)));
+    return h(
+      "tr",
+      {},
+      h("td", {}, clean(events.names[name2], 60)),
+      h("td", {}, this.histogram(name2, list, sorted)),
+      h("td", {}, number(list.length)),
+      ...at.map((value) => h("td", {}, value))
+    );
+  }
+  /** Bars from the least to the greatest duration; a click on one selects its events. */
+  histogram(name2, list, sorted) {
+    const [low, high] = [sorted[0], sorted[sorted.length - 1]];
+    const binOf = (length) => high > low ? Math.min(Math.floor((length - low) / (high - low) * BINS), BINS - 1) : 0;
+    const counts = new Uint32Array(BINS);
+    for (const { length } of list) counts[binOf(length)]++;
+    const most = counts.reduce((a, b) => Math.max(a, b), 1);
+    const picture = svg("svg", { width: WIDE, height: HIGH, viewBox: `0 0 ${WIDE} ${HIGH}`, class: "tlt-histogram" });
+    counts.forEach((n, bin) => {
+      const tall = n ? Math.max(n / most * (HIGH - 1), 1.5) : 0;
+      const wide = WIDE / BINS;
+      picture.append(
+        svg("rect", {
+          x: bin * wide,
+          y: HIGH - tall,
+          width: wide - 0.5,
+          height: tall,
+          fill: this.scene.paint.nameCss(name2)
+        })
+      );
+    });
+    const button2 = h("button", {
+      type: "button",
+      title: "a click selects the events of a bar",
+      "aria-label": "histogram"
+    });
+    button2.append(picture);
+    button2.addEventListener("click", (event) => {
+      const box = picture.getBoundingClientRect();
+      const bin = Math.floor((event.clientX - box.left) / box.width * BINS);
+      const chosen = list.filter(({ length }) => binOf(length) === bin).map(({ i }) => i);
+      if (chosen.length) this.scene.select(Uint32Array.from(chosen).sort());
+    });
+    return button2;
+  }
+  iteration() {
+    const { events, focused } = this.scene;
+    if (focused >= 0) this.anchor = events.nameCode(focused);
+    const anchor = this.anchor >= 0 ? this.anchor : usualAnchor(events);
+    const folded = anchor < 0 ? null : fold(events, anchor);
+    if (!folded) return h("section", {}, h("h3", {}, "No iterations: no range is there twice on a lane"));
+    const from = clean(events.names[anchor], 40);
+    const [, period] = folded.period;
+    const title = `The average iteration, from ${from} to ${from}: ${duration(period, "cycles")}`;
+    const of = `median of ${count(folded.iterations, "iteration")}; thin lines: from p10 to p90; click an event of another name to begin there`;
+    const rows = folded.rows.map(
+      ({ label, bars }) => h("div", { class: "tlt-fold" }, h("span", {}, label), wrap(this.folded(folded, bars)))
+    );
+    return h("section", {}, h("h3", {}, title), h("div", { class: "tlt-count" }, of), ...rows);
+  }
+  folded(folded, bars) {
+    const most = Math.max(folded.period[2], ...folded.rows.flatMap((row) => row.bars.map(({ end }) => end[1])), 1);
+    const picture = svg("svg", {
+      width: "100%",
+      height: HIGH,
+      viewBox: `0 0 1000 ${HIGH}`,
+      preserveAspectRatio: "none"
+    });
+    const x = (cycles) => 1e3 * cycles / most;
+    for (const { name: name2, start, end, share } of bars) {
+      const color = this.scene.paint.nameCss(name2);
+      const wide = Math.max(x(end[1]) - x(start[1]), 1.5);
+      const bar = svg("rect", { x: x(start[1]), y: 3, width: wide, height: HIGH - 8, fill: color, opacity: share });
+      const words = `${this.scene.events.names[name2]}: ${duration(start[1], "cycles")} to ${duration(end[1], "cycles")}`;
+      const title = svg("title", {});
+      title.textContent = words;
+      bar.append(title);
+      picture.append(bar);
+      for (const [low, , high] of [start, end])
+        picture.append(
+          svg("rect", { x: x(low), y: HIGH - 4, width: Math.max(x(high) - x(low), 1), height: 2, fill: color })
+        );
+    }
+    picture.append(svg("rect", { x: x(folded.period[1]), y: 0, width: 1, height: HIGH, fill: "currentColor" }));
+    return picture;
+  }
+};
+function wrap(picture) {
+  const box = h("span");
+  box.append(picture);
+  return box;
+}
+function namespaceOfPictures() {
+  return new DOMParser().parseFromString("<svg></svg>", "text/html").body.children[0].namespaceURI;
+}
+function svg(tag, attributes) {
+  const element = document.createElementNS(namespaceOfPictures(), tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
+// src/tree.ts
+var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
+var ROW = 18;
+var GAP = 4;
+var HEAD = 20;
+var LABEL = 13;
+var WHOLE2 = 533;
+var LEAST_FOLDED = 4;
+var HIGH2 = 3;
+var MOST_FOLDED = 8e4;
+var UNDER = 7;
+var PART_KEY = ({ rank, launch }) => rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "";
+var PART = ({ rank, launch, kernel }) => {
+  if (rank !== null) return `rank ${rank}`;
+  return launch !== null ? [`launch ${launch}`, clean(kernel, 30)].filter(Boolean).join(" · ") : "";
+};
+var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
+var CTA = (lane) => `CTA ${lane.cta}`;
+var THREAD = (lane) => {
+  const words = [lane.group, lane.role].filter((word) => word && word !== "default");
+  return [...new Set(words.map((word) => clean(word, 24))), `t${lane.thread}`].join(" ");
+};
+var LANE = (lane) => clean(lane.name, 40);
+var STEPS = [
+  { key: PART_KEY, words: PART },
+  { key: (lane) => `sm${lane.sm}`, words: SM },
+  { key: (lane) => `cta${lane.cta}`, words: CTA },
+  { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
+  { key: (lane) => `lane${lane.name}`, words: LANE }
+];
+function tree(lanes) {
+  const ordered = [...lanes].sort(
+    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || (a.launch ?? 0) - (b.launch ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
+  );
+  return branches(ordered, 0, "", "", 0);
+}
+function branches(lanes, step2, key, label, depth) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const lane of lanes) {
+    const own = STEPS[step2].key(lane);
+    const group = groups.get(own);
+    if (group) group.push(lane);
+    else groups.set(own, [lane]);
+  }
+  return [...groups].flatMap(([own, members]) => {
+    if (!own) return branches(members, step2 + 1, key, label, depth);
+    const path = key ? `${key}/${own}` : own;
+    const words = [label, STEPS[step2].words(members[0])].filter(Boolean).join(" · ");
+    if (step2 === STEPS.length - 1)
+      return [
+        {
+          key: path,
+          label: groups.size === 1 && label && own === "lanemain" ? label : words,
+          children: [],
+          lanes: members,
+          depth
+        }
+      ];
+    const alone = new Set(members.map(STEPS[step2 + 1].key)).size === 1;
+    if (alone) return branches(members, step2 + 1, path, words, depth);
+    return [
+      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
+    ];
+  });
+}
+var Rows = class {
+  pinned = [];
+  strips = [];
+  /** Heights of the two parts. */
+  pinnedHeight = 0;
+  height;
+  /** How many nodes are hidden. */
+  hiddenCount;
+  /** `under`: pixels at the bottom of every strip with events. */
+  constructor(roots, arrangement, under = 0) {
+    let top = 0;
+    let hidden = 0;
+    const share = Math.floor(WHOLE2 / Math.max(arrangement.collapsed.size, 1));
+    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
+    const add2 = (into, node, depth, label) => {
+      if (arrangement.hidden.has(node.key)) {
+        hidden++;
+        return;
+      }
+      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
+      const body = kind === "lane" ? node.lanes[0].rows * ROW + GAP : kind === "summary" ? folded : HEAD;
+      const height = kind === "head" ? body : body + under;
+      const strip = { node, label, kind, depth, top, height, body, bottom: top + height };
+      into.push(strip);
+      top += height;
+      if (kind !== "head") return;
+      for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1, child.label);
+      strip.bottom = top;
+    };
+    if (arrangement.pinned.length) {
+      const byKey = index(roots, new Set(arrangement.pinned));
+      for (const key of arrangement.pinned) {
+        const found = byKey.get(key);
+        if (found) add2(this.pinned, found.node, 0, found.label);
+      }
+      this.pinnedHeight = top;
+      top = 0;
+      hidden = 0;
+    }
+    for (const root of inOrder(roots, "", arrangement)) add2(this.strips, root, 0, root.label);
+    this.height = top;
+    this.hiddenCount = hidden;
+  }
+  /** The strips that `from`..`to` (pixels from the top of the lanes) touch. */
+  between(from, to) {
+    const found = [];
+    for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
+    return found;
+  }
+  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
+  stuck(scroll) {
+    const found = [];
+    for (; ; ) {
+      const y = scroll + found.length * HEAD;
+      let n = this.at(y);
+      while (n > 0 && this.strips[n]?.depth > found.length) n--;
+      const strip = this.strips[n];
+      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
+        return found;
+      found.push(strip);
+    }
+  }
+  /** The number of the strip at `y`, or the number of strips below the last. */
+  at(y) {
+    let low = 0;
+    let high = this.strips.length;
+    while (low < high) {
+      const middle = low + high >>> 1;
+      if (this.strips[middle].top + this.strips[middle].height > y) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+  /** The strip that shows `lane`, be it its own or that of a collapsed branch. */
+  showing(lane) {
+    return this.strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane));
+  }
+};
+function inOrder(nodes, parent, arrangement) {
+  const wanted = arrangement.order.get(parent);
+  if (!wanted) return nodes;
+  const place = new Map(wanted.map((key, n) => [key, n]));
+  return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
+}
+function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
+  for (const node of nodes) {
+    const label = above ? `${above} · ${node.label}` : node.label;
+    if (wanted.has(node.key)) found.set(node.key, { node, label });
+    index(node.children, wanted, label, found);
+  }
+  return found;
+}
+function foldedAtFirst(roots, count2) {
+  if (count2 > MOST_FOLDED) return [];
+  const whole = new Rows(roots, PLAIN).height;
+  const nodes = roots.flatMap((root) => hasParts(root) && root.children.length ? root.children : [root]);
+  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH2 * WHOLE2;
+  return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
+}
+function hasParts({ lanes: [first] }) {
+  return first.rank !== null || first.launch !== null;
+}
+function siblings(roots, key, arrangement) {
+  const search = (nodes, parent) => {
+    if (nodes.some((node) => node.key === key))
+      return { parent, keys: inOrder(nodes, parent, arrangement).map((node) => node.key) };
+    for (const node of nodes) {
+      const found = search(node.children, node.key);
+      if (found) return found;
+    }
+    return null;
+  };
+  return search(roots, "") ?? { parent: "", keys: [] };
+}
+
+// src/frame.ts
+var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
+var AXIS = 26;
+function placed(scene, frame) {
+  const { rows, state } = scene;
+  const top = AXIS + rows.pinnedHeight;
+  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
+  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
+  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
+}
+function stuck({ rows, state }) {
+  const top = AXIS + rows.pinnedHeight;
+  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
+}
+function middleOf({ strip, y }, row) {
+  if (strip.kind !== "lane") return y + strip.body / 2;
+  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
+}
+function xOf(time2, span, frame) {
+  return frame.gutter + (time2 - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
+}
+function timeAt(x, span, frame) {
+  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
+}
+var Places = class {
+  constructor(scene, shown, frame) {
+    this.scene = scene;
+    this.frame = frame;
+    for (const each of shown)
+      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
+    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
+    this.covered = over ? AXIS + over + ROW / 4 : 0;
+  }
+  scene;
+  frame;
+  byLane = /* @__PURE__ */ new Map();
+  covered;
+  start(i) {
+    return this.at(i, this.scene.axis.startOf(i));
+  }
+  end(i) {
+    return this.at(i, this.scene.axis.endOf(i));
+  }
+  at(i, time2) {
+    const row = this.scene.events.rowOf(i);
+    const strip = this.byLane.get(this.scene.events.rowLane[row]);
+    if (!strip) return null;
+    const { ratio } = this.frame;
+    const y = middleOf(strip, row);
+    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
+    return { x: xOf(time2, this.scene.span, this.frame) * ratio, y: y * ratio };
+  }
+};
+
+// src/bands.ts
+var MOST_DRAWN = 4e3;
+var EDGE = 3;
+var Bands = class {
+  constructor(over, scene) {
+    this.over = over;
+    this.scene = scene;
+    const { cta, launch, start, end } = over.spans;
+    cta.forEach((id, n) => {
+      const key = keyOf(id, launch?.[n] ?? null);
+      const known = this.byCta.get(key);
+      if (known) known.push(n);
+      else this.byCta.set(key, [n]);
+    });
+    for (const [key, spans] of this.byCta)
+      this.starts.set(
+        key,
+        Float64Array.from(spans, (n) => start[n])
+      );
+    this.longest = start.reduce((most, from, n) => Math.max(most, end[n] - from), 0);
+  }
+  over;
+  scene;
+  /** Positions of the spans of each CTA. */
+  byCta = /* @__PURE__ */ new Map();
+  starts = /* @__PURE__ */ new Map();
+  longest;
+  draw(context, shown, frame, theme) {
+    const { scene, over } = this;
+    const { ratio } = frame;
+    const origin = Number(scene.events.origin);
+    const ends = /* @__PURE__ */ new Map();
+    const begins = /* @__PURE__ */ new Map();
+    let drawn = 0;
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    context.font = `600 ${10.5 * ratio}px ${FONT}`;
+    for (const { strip, y } of shown) {
+      if (strip.kind === "head") continue;
+      const done = /* @__PURE__ */ new Set();
+      for (const lane of strip.node.lanes) {
+        const key = keyOf(lane.cta, lane.launch);
+        const spans = this.byCta.get(key);
+        if (!spans) continue;
+        const { offset, rate } = scene.axis.line(lane);
+        const cycle = (time2) => (time2 - offset) / rate + origin;
+        const from = lowerBound(this.starts.get(key), cycle(scene.span.from) - this.longest, 0, spans.length);
+        for (let k = from; k < spans.length && drawn < MOST_DRAWN; k++) {
+          const n = spans[k];
+          if (over.spans.start[n] > cycle(scene.span.to)) break;
+          const { thread, lane: name2 } = over.spans;
+          if (done.has(n) || thread && thread[n] !== lane.thread || name2 && name2[n] !== lane.name) continue;
+          done.add(n);
+          const place = (value) => xOf(offset + rate * (value - origin), scene.span, frame) * ratio;
+          const [left, right] = [place(over.spans.start[n]), place(over.spans.end[n])];
+          const box = { x: left, y: (y + 1) * ratio, w: Math.max(right - left, ratio), h: (strip.body - 2) * ratio };
+          this.band(context, box, over.spans.text[n], frame, theme);
+          drawn++;
+          if (begins.has(n)) continue;
+          begins.set(n, { x: left, y: box.y + box.h / 2 });
+          ends.set(n, { x: right, y: box.y + box.h / 2 });
+        }
+      }
+    }
+    if (over.linked) this.links(context, begins, ends, frame, theme);
+  }
+  band(context, box, text, { ratio, width, gutter }, theme) {
+    context.fillStyle = theme.accent;
+    context.globalAlpha = this.over.linked ? 0 : 0.12;
+    context.fillRect(box.x, box.y, box.w, box.h);
+    context.globalAlpha = 1;
+    context.fillRect(box.x, box.y + box.h - EDGE * ratio, box.w, EDGE * ratio);
+    context.fillRect(box.x, box.y, ratio, box.h);
+    const from = Math.max(box.x, gutter * ratio) + 4 * ratio;
+    const room = Math.min(box.x + box.w, width * ratio) - from - 3 * ratio;
+    if (this.over.linked || !text || room < 40 * ratio) return;
+    context.save();
+    context.beginPath();
+    context.rect(from - 2 * ratio, box.y, room + 2 * ratio, box.h);
+    context.clip();
+    context.lineWidth = 3 * ratio;
+    context.strokeStyle = theme.dark ? "#000000" : "#ffffff";
+    context.fillStyle = theme.accent;
+    context.strokeText(text, from, box.y + box.h / 2);
+    context.fillText(text, from, box.y + box.h / 2);
+    context.restore();
+  }
+  /** From the end of each span to the begin of the next, where that is on another lane. */
+  links(context, begins, ends, { ratio }, theme) {
+    context.strokeStyle = theme.accent;
+    context.lineWidth = 1.5 * ratio;
+    context.beginPath();
+    for (const spans of this.byCta.values())
+      for (let k = 1; k < spans.length; k++) {
+        const [from, to] = [ends.get(spans[k - 1]), begins.get(spans[k])];
+        if (!from || !to || Math.max(from.y, to.y) < AXIS * ratio) continue;
+        context.moveTo(from.x, from.y);
+        context.lineTo(to.x, to.y);
+      }
+    context.stroke();
+  }
+};
+function keyOf(cta, launch) {
+  return `${launch ?? ""}|${cta}`;
 }
 
 // src/color.ts
@@ -698,10 +1359,10 @@ var Tally = class {
   time = new Float64Array(256);
   seen = [];
   total = 0;
-  add(code, time) {
+  add(code, time2) {
     if (this.time[code] === 0) this.seen.push(code);
-    this.time[code] += time;
-    this.total += time;
+    this.time[code] += time2;
+    this.total += time2;
   }
   get empty() {
     return this.seen.length === 0;
@@ -784,13 +1445,13 @@ var Raster = class {
     this.columns.length = this.colors.length = 0;
     return looked;
   }
-  gather(column, code, time, inks, scale2, width) {
+  gather(column, code, time2, inks, scale2, width) {
     if (column >= width) return;
     if (column !== this.column) {
       this.flush(inks, scale2);
       this.column = column;
     }
-    this.tally.add(code, time);
+    this.tally.add(code, time2);
   }
   flush(inks, scale2) {
     if (this.tally.empty) return;
@@ -805,8 +1466,8 @@ var Raster = class {
 // src/paint.ts
 var COLOR_BY = ["name", "payload", "duration", "lane"];
 var DIM = 128;
-var STEPS = 32;
-var NONE = STEPS;
+var STEPS2 = 32;
+var NONE = STEPS2;
 var GREY = [150, 154, 160];
 var FILTERED = 1;
 var SELECTED = 2;
@@ -834,7 +1495,7 @@ var Paint = class {
     this.by = by;
     this.rates = Float64Array.from(events.lanes, (lane) => axis.line(lane).rate);
     this.scale = by === "payload" ? payloadScale(events) : by === "duration" ? durationScale(events, this.rates) : null;
-    const steps = this.scale?.signed ? diverging(STEPS) : sequential(STEPS);
+    const steps = this.scale?.signed ? diverging(STEPS2) : sequential(STEPS2);
     this.colors = this.scale ? [...steps, GREY] : this.palette.map(parse);
   }
   /** Write the code of every event. `dim`: events without one of these marks are dimmed (0: none is). */
@@ -891,7 +1552,7 @@ var Paint = class {
   }
 };
 function step(share) {
-  return Math.min(Math.max(Math.floor(share * STEPS), 0), STEPS - 1);
+  return Math.min(Math.max(Math.floor(share * STEPS2), 0), STEPS2 - 1);
 }
 function payloadScale(events) {
   let low = Number.POSITIVE_INFINITY;
@@ -930,6 +1591,7 @@ var FIELDS = {
   end: "end",
   cta: "cta",
   sm: "sm",
+  launch: "launch",
   thread: "thread",
   t: "thread",
   lane: "lane",
@@ -947,7 +1609,7 @@ var HELP = [
   ["-load", "all but these"],
   ["payload>=3", "a number: = != > >= < <="],
   ["dur=100..200", "from, to"],
-  ["cta=0 sm= thread= start> end<", "more numbers; times in cycles"],
+  ["cta=0 sm= thread= launch= start> end<", "more numbers; times in cycles"],
   ["lane:main", "part of a text"],
   ["role: group: source: kind:", "more texts"]
 ];
@@ -981,28 +1643,28 @@ function name(part, events) {
 function condition(field, operator, value, events) {
   if (!value) throw new Error(`${field}${operator} of what? ${TEXT.has(field) ? `${field}:word` : example(field)}`);
   if (TEXT.has(field)) {
-    const read2 = textOf(field, events);
+    const read3 = textOf(field, events);
     const fits = contains(value);
-    const has = (i) => fits(read2(i));
+    const has = (i) => fits(read3(i));
     if (operator === "!=") return (i) => !has(i);
     if (operator === ":" || operator === "=") return has;
     throw new Error(`${field} is text: write ${field}:${value}`);
   }
-  const read = numberOf(field, events);
+  const read2 = numberOf(field, events);
   const [low, high] = range(value, field);
   switch (operator) {
     case ">":
-      return (i) => read(i) > high;
+      return (i) => read2(i) > high;
     case ">=":
-      return (i) => read(i) >= low;
+      return (i) => read2(i) >= low;
     case "<":
-      return (i) => read(i) < low;
+      return (i) => read2(i) < low;
     case "<=":
-      return (i) => read(i) <= high;
+      return (i) => read2(i) <= high;
     case "!=":
-      return (i) => !(read(i) >= low && read(i) <= high);
+      return (i) => !(read2(i) >= low && read2(i) <= high);
     default:
-      return Number.isNaN(low) ? (i) => Number.isNaN(read(i)) : (i) => read(i) >= low && read(i) <= high;
+      return Number.isNaN(low) ? (i) => Number.isNaN(read2(i)) : (i) => read2(i) >= low && read2(i) <= high;
   }
 }
 function range(text, field) {
@@ -1041,6 +1703,8 @@ function numberOf(field, events) {
       return (i) => origin + events.end(i);
     case "cta":
       return (i) => events.laneOf(i).cta;
+    case "launch":
+      return (i) => events.laneOf(i).launch ?? 1;
     case "sm":
       return (i) => events.laneOf(i).sm;
     default:
@@ -1061,6 +1725,7 @@ function save(state) {
     query: state.query,
     filter: state.filter,
     hidden_names: [...state.hiddenNames],
+    hidden_launches: [...state.hiddenLaunches],
     ghost: state.ghost,
     collapsed: [...lanes.collapsed],
     hidden: [...lanes.hidden],
@@ -1080,6 +1745,7 @@ function restore(state, saved, units) {
     query: saved.query ?? state.query,
     filter: saved.filter ?? state.filter,
     hiddenNames: saved.hidden_names ?? state.hiddenNames,
+    hiddenLaunches: saved.hidden_launches ?? state.hiddenLaunches,
     ghost: saved.ghost ?? state.ghost,
     lanes: {
       collapsed: saved.collapsed ? new Set(saved.collapsed) : lanes.collapsed,
@@ -1113,6 +1779,7 @@ var Bar = class {
       ARROWS.map((each) => [each, `arrows: ${each}`]),
       state.arrows
     );
+    this.over = choice("Over the lanes", [["", "over: nothing"], ...to.overs.map((each) => [each, each])], "");
     this.unit = choice(
       "Unit of time",
       scene.units.map((unit2) => [unit2, unit2]),
@@ -1120,6 +1787,9 @@ var Bar = class {
     );
     this.tools = TOOLS.map(([, text, title2]) => button(text, title2));
     const badge = header.badge;
+    const lines = button("Lines", "lines of the kernel, with their time (O)");
+    const stats = button("Stats", "durations of all CTAs, and the average iteration (I)");
+    const save2 = button("Save", "copy or save the picture, save the rows");
     const [all, help2] = [
       button("Fit", "show everything (0, or double click beside all events)"),
       button("?", "keys and mouse")
@@ -1132,10 +1802,11 @@ var Bar = class {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, help2);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, stats, save2, help2);
     const worn = badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null;
     const there = (elements) => elements.filter((each) => each !== null);
-    this.spare = there([device, counted, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    const over = to.overs.length ? this.over : null;
+    this.spare = there([device, counted, over, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
     this.items = there([
       header.title ? title : null,
       worn,
@@ -1147,6 +1818,7 @@ var Bar = class {
       this.hidden,
       this.colors,
       arrows,
+      over,
       unit,
       drags,
       whole
@@ -1167,6 +1839,7 @@ var Bar = class {
     on(this.filter, "click", () => scene.set({ filter: !scene.state.filter }));
     on(this.colors, "change", () => scene.set({ colorBy: this.colors.value }));
     on(this.arrows, "change", () => scene.set({ arrows: this.arrows.value }));
+    on(this.over, "change", () => to.over(this.over.value));
     on(this.unit, "change", () => scene.set({ unit: this.unit.value }));
     this.tools.forEach((element, n) => {
       on(element, "click", () => to.use(TOOLS[n][0]));
@@ -1175,6 +1848,9 @@ var Bar = class {
     on(this.hidden, "click", () => scene.arrange({ hidden: /* @__PURE__ */ new Set() }));
     on(all, "click", () => scene.showAll());
     on(help2, "click", () => to.help());
+    on(lines, "click", () => to.lines());
+    on(stats, "click", () => to.aggregate());
+    on(save2, "click", () => to.save(save2));
     on(this.more, "click", () => this.open(Boolean(this.overflow.hidden)));
     this.show();
   }
@@ -1194,6 +1870,7 @@ var Bar = class {
   next = button("↓", "next match (N)");
   colors;
   arrows;
+  over;
   unit;
   tools;
   folded = button("Fold", "collapse or open all groups");
@@ -1246,6 +1923,12 @@ var Bar = class {
     const later = this.items.slice(this.items.indexOf(item) + 1);
     return later.find((each) => each.parentNode === this.root) ?? this.more;
   }
+  /** What is drawn over the lanes now, be it one of those that can be asked for or another. */
+  showOver(which) {
+    if (![...this.over.options].some(({ value }) => value === which))
+      this.over.append(h("option", { value: which }, which));
+    this.over.value = which;
+  }
   searchKey(event) {
     event.stopPropagation();
     if (event.key === "Enter") this.scene.nextMatch(event.shiftKey ? -1 : 1);
@@ -1289,7 +1972,15 @@ var Legend = class {
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
     this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
-    this.root.append(this.scales, ...this.chips.values(), ...scene.ghost ? [this.before] : [], this.rest);
+    const hint = lightHint(scene.header);
+    this.root.append(
+      this.scales,
+      ...this.chips.values(),
+      ...scene.ghost ? [this.before] : [],
+      this.rest,
+      hint && h("span", { class: "tlt-light", role: "note" }, hint),
+      this.measured
+    );
     this.show();
   }
   scene;
@@ -1301,6 +1992,7 @@ var Legend = class {
   counts;
   chips = /* @__PURE__ */ new Map();
   scales = h("span");
+  measured = h("span", { class: "tlt-measured", role: "status", hidden: true });
   rest = h("span", { class: "tlt-count" });
   /** Shows and hides the run before. */
   before = h(
@@ -1333,6 +2025,11 @@ var Legend = class {
     else if (hiddenNames.includes(name2)) this.scene.set({ hiddenNames: hiddenNames.filter((each) => each !== name2) });
     else this.scene.set({ hiddenNames: [...hiddenNames, name2] });
   }
+  /** What is measured, in words. */
+  measure(text) {
+    this.measured.textContent = text;
+    this.measured.hidden = !text;
+  }
   show() {
     const { paint, state, events } = this.scene;
     const swatches = state.colorBy === "name";
@@ -1353,7 +2050,7 @@ var Legend = class {
     const steps = this.scene.paint.colors.slice(0, 32);
     bar.style.background = `linear-gradient(to right, ${steps.map(css).join(",")})`;
     const { colorBy, unit } = this.scene.state;
-    const text = (value) => colorBy === "duration" ? duration(value, unit) : value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+    const text = (value) => colorBy === "duration" ? duration(value, unit) : short(value, 3);
     const line = h("span", { class: "tlt-count" }, `${colorBy} ${text(low)}`);
     const whole = h("span", {}, line, " ", bar, " ", h("span", { class: "tlt-count" }, text(high)));
     whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";
@@ -1376,243 +2073,152 @@ function choice(label, options, value) {
   return select;
 }
 
-// src/tree.ts
-var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
-var ROW = 18;
-var GAP = 4;
-var HEAD = 20;
-var LABEL = 13;
-var WHOLE2 = 533;
-var LEAST_FOLDED = 4;
-var HIGH = 3;
-var MOST_FOLDED = 8e4;
-var UNDER = 7;
-var RANK = (lane) => lane.rank === null ? "" : `rank ${lane.rank}`;
-var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
-var CTA = (lane) => `CTA ${lane.cta}`;
-var THREAD = (lane) => {
-  const words = [lane.group, lane.role].filter((word) => word && word !== "default");
-  return [...new Set(words.map((word) => clean(word, 24))), `t${lane.thread}`].join(" ");
-};
-var LANE = (lane) => clean(lane.name, 40);
-var STEPS2 = [
-  { key: (lane) => lane.rank === null ? "" : `rank${lane.rank}`, words: RANK },
-  { key: (lane) => `sm${lane.sm}`, words: SM },
-  { key: (lane) => `cta${lane.cta}`, words: CTA },
-  { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
-  { key: (lane) => `lane${lane.name}`, words: LANE }
-];
-function tree(lanes) {
-  const ordered = [...lanes].sort(
-    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
-  );
-  return branches(ordered, 0, "", "", 0);
-}
-function branches(lanes, step2, key, label, depth) {
-  const groups = /* @__PURE__ */ new Map();
-  for (const lane of lanes) {
-    const own = STEPS2[step2].key(lane);
-    const group = groups.get(own);
-    if (group) group.push(lane);
-    else groups.set(own, [lane]);
+// src/files.ts
+var MOST_ROWS3 = 2e5;
+var [LINE, PAD, SWATCH] = [22, 10, 11];
+var COLUMNS = ["name", "kind", "launch", "cta", "thread", "lane", "sm", "start", "duration", "payload", "source"];
+function pictureOf(layers, scene, frame, theme) {
+  const { ratio, width, height } = frame;
+  const canvas = document.createElement("canvas");
+  const context = context2d(canvas);
+  context.font = `${12}px ${FONT}`;
+  const names = legend(scene, width - 2 * PAD, (text) => context.measureText(text).width);
+  const rows = names.length ? names[names.length - 1].row + 1 : 0;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round((LINE + 8 + height + rows * LINE + 6) * ratio);
+  context.scale(ratio, ratio);
+  context.fillStyle = css(theme.ground);
+  context.fillRect(0, 0, width, canvas.height);
+  context.textBaseline = "middle";
+  context.fillStyle = theme.ink;
+  context.font = `600 13px ${FONT}`;
+  const { title, device, badge } = scene.header;
+  context.fillText([title, device, badge?.text].filter(Boolean).join(" · "), PAD, (LINE + 8) / 2, width - 2 * PAD);
+  for (const layer of layers) context.drawImage(layer, 0, LINE + 8, width, height);
+  context.font = `12px ${FONT}`;
+  for (const { n, x, row } of names) {
+    const y = LINE + 8 + height + 3 + (row + 0.5) * LINE;
+    context.fillStyle = scene.paint.nameCss(n);
+    context.fillRect(PAD + x, y - SWATCH / 2, SWATCH, SWATCH);
+    context.fillStyle = theme.ink;
+    context.fillText(scene.events.names[n], PAD + x + SWATCH + 5, y);
   }
-  return [...groups].flatMap(([own, members]) => {
-    if (!own) return branches(members, step2 + 1, key, label, depth);
-    const path = key ? `${key}/${own}` : own;
-    const words = [label, STEPS2[step2].words(members[0])].filter(Boolean).join(" · ");
-    if (step2 === STEPS2.length - 1)
-      return [
-        {
-          key: path,
-          label: groups.size === 1 && label && own === "lanemain" ? label : words,
-          children: [],
-          lanes: members,
-          depth
-        }
-      ];
-    const alone = new Set(members.map(STEPS2[step2 + 1].key)).size === 1;
-    if (alone) return branches(members, step2 + 1, path, words, depth);
-    return [
-      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
-    ];
+  return canvas;
+}
+function legend(scene, width, wide) {
+  if (scene.state.colorBy !== "name") return [];
+  const { events, state } = scene;
+  const there = /* @__PURE__ */ new Set();
+  for (let i = 0; i < events.count; i++) there.add(events.nameCode(i));
+  let [x, row] = [0, 0];
+  return [...there].filter((n) => !state.hiddenNames.includes(events.names[n])).sort((a, b) => a - b).map((n) => {
+    const own = SWATCH + 5 + wide(events.names[n]) + 16;
+    if (x > 0 && x + own > width) [x, row] = [0, row + 1];
+    const place = { n, x, row };
+    x += own;
+    return place;
   });
 }
-var Rows = class {
-  pinned = [];
-  strips = [];
-  /** Heights of the two parts. */
-  pinnedHeight = 0;
-  height;
-  /** How many nodes are hidden. */
-  hiddenCount;
-  /** `under`: pixels at the bottom of every strip with events. */
-  constructor(roots, arrangement, under = 0) {
-    let top = 0;
-    let hidden = 0;
-    const share = Math.floor(WHOLE2 / Math.max(arrangement.collapsed.size, 1));
-    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
-    const add2 = (into, node, depth, label) => {
-      if (arrangement.hidden.has(node.key)) {
-        hidden++;
-        return;
-      }
-      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
-      const body = kind === "lane" ? node.lanes[0].rows * ROW + GAP : kind === "summary" ? folded : HEAD;
-      const height = kind === "head" ? body : body + under;
-      const strip = { node, label, kind, depth, top, height, body, bottom: top + height };
-      into.push(strip);
-      top += height;
-      if (kind !== "head") return;
-      for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1, child.label);
-      strip.bottom = top;
-    };
-    if (arrangement.pinned.length) {
-      const byKey = index(roots, new Set(arrangement.pinned));
-      for (const key of arrangement.pinned) {
-        const found = byKey.get(key);
-        if (found) add2(this.pinned, found.node, 0, found.label);
-      }
-      this.pinnedHeight = top;
-      top = 0;
-      hidden = 0;
-    }
-    for (const root of inOrder(roots, "", arrangement)) add2(this.strips, root, 0, root.label);
-    this.height = top;
-    this.hiddenCount = hidden;
-  }
-  /** The strips that `from`..`to` (pixels from the top of the lanes) touch. */
-  between(from, to) {
-    const found = [];
-    for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
-    return found;
-  }
-  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
-  stuck(scroll) {
-    const found = [];
-    for (; ; ) {
-      const y = scroll + found.length * HEAD;
-      let n = this.at(y);
-      while (n > 0 && this.strips[n]?.depth > found.length) n--;
-      const strip = this.strips[n];
-      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
-        return found;
-      found.push(strip);
-    }
-  }
-  /** The number of the strip at `y`, or the number of strips below the last. */
-  at(y) {
-    let low = 0;
-    let high = this.strips.length;
-    while (low < high) {
-      const middle = low + high >>> 1;
-      if (this.strips[middle].top + this.strips[middle].height > y) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-  /** The strip that shows `lane`, be it its own or that of a collapsed branch. */
-  showing(lane) {
-    return this.strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane));
-  }
-};
-function inOrder(nodes, parent, arrangement) {
-  const wanted = arrangement.order.get(parent);
-  if (!wanted) return nodes;
-  const place = new Map(wanted.map((key, n) => [key, n]));
-  return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
+function rowsOf(scene, texts) {
+  const { events, selected } = scene;
+  const visible = () => Array.from({ length: events.count }, (_, i) => i).filter((i) => events.code[i] !== HIDDEN);
+  const positions = [...selected ?? visible()].sort((a, b) => events.id[a] - events.id[b]);
+  const lines = positions.slice(0, MOST_ROWS3).map((i) => {
+    const lane = events.laneOf(i);
+    return [
+      texts.name(i),
+      events.isInstant(i) ? "instant" : "range",
+      lane.launch ?? 1,
+      lane.cta,
+      lane.thread,
+      lane.name,
+      lane.sm,
+      String(events.origin + BigInt(events.start[i])),
+      events.duration[i],
+      events.payloadOf(i) ?? "",
+      events.source(i)
+    ].map(cell).join(",");
+  });
+  const note = positions.length > MOST_ROWS3 ? `the first ${MOST_ROWS3.toLocaleString("en-US")} rows were saved` : "";
+  return { text: [COLUMNS.join(","), ...lines, ""].join("\n"), note };
 }
-function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
-  for (const node of nodes) {
-    const label = above ? `${above} · ${node.label}` : node.label;
-    if (wanted.has(node.key)) found.set(node.key, { node, label });
-    index(node.children, wanted, label, found);
-  }
-  return found;
+function cell(value) {
+  const text = String(value);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
-function foldedAtFirst(roots, count2) {
-  if (count2 > MOST_FOLDED) return [];
-  const whole = new Rows(roots, PLAIN).height;
-  const nodes = roots.flatMap((root) => root.lanes[0].rank !== null && root.children.length ? root.children : [root]);
-  return whole > HIGH * WHOLE2 && nodes.length > 1 ? nodes.map((node) => node.key) : [];
+function download(content, name2) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name2.replace(/[^\w.-]+/g, "_");
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
 }
-function siblings(roots, key, arrangement) {
-  const search = (nodes, parent) => {
-    if (nodes.some((node) => node.key === key))
-      return { parent, keys: inOrder(nodes, parent, arrangement).map((node) => node.key) };
-    for (const node of nodes) {
-      const found = search(node.children, node.key);
-      if (found) return found;
-    }
-    return null;
-  };
-  return search(roots, "") ?? { parent: "", keys: [] };
+async function asPng(canvas) {
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => blob ? resolve(blob) : reject(new Error("this picture is too large")), "image/png");
+  });
 }
 
-// src/frame.ts
-var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
-var AXIS = 26;
-function placed(scene, frame) {
-  const { rows, state } = scene;
-  const top = AXIS + rows.pinnedHeight;
-  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
-  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
-  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
+// src/sections.ts
+var GAP2 = 0.04;
+var NEAR = 0.25;
+function sections(events, unit, launches, hidden) {
+  const spans = spansOf(events, unit);
+  const shown = launches.flatMap((facts) => {
+    const span = spans.get(facts.launch);
+    return span && !hidden.has(facts.launch) ? [{ facts, ...span }] : [];
+  });
+  const most = GAP2 * shown.reduce((sum, { from, to }) => sum + to - from, 0);
+  let at = shown.length ? shown[0].from : 0;
+  return shown.map(({ facts, from, to }, n) => {
+    if (n > 0) {
+      const before = shown[n - 1];
+      const [begin, end] = [facts.begin_ns, before.facts.begin_ns];
+      const known = unit === "ns" && begin !== null && end !== null ? begin + from - (end + before.to) : most;
+      at += known > 0 ? Math.min(known, most) : most;
+    }
+    const section = { launch: facts.launch, from: at, to: at + to - from, zero: at - from };
+    at = section.to;
+    return section;
+  });
 }
-function stuck({ rows, state }) {
-  const top = AXIS + rows.pinnedHeight;
-  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
-}
-function middleOf({ strip, y }, row) {
-  if (strip.kind !== "lane") return y + strip.body / 2;
-  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
-}
-function xOf(time, span, frame) {
-  return frame.gutter + (time - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
-}
-function timeAt(x, span, frame) {
-  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
-}
-var Places = class {
-  constructor(scene, shown, frame) {
-    this.scene = scene;
-    this.frame = frame;
-    for (const each of shown)
-      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
-    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
-    this.covered = over ? AXIS + over + ROW / 4 : 0;
+function spansOf(events, unit) {
+  const found = /* @__PURE__ */ new Map();
+  const origin = Number(events.origin);
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const [first, end] = [events.rowStart[row], events.rowStart[row + 1]];
+    const { launch, nsOffset, nsRate } = events.lanes[events.rowLane[row]];
+    if (first === end || launch === null) continue;
+    const [offset, rate] = unit === "ns" ? [nsOffset, nsRate] : [origin, 1];
+    const known = found.get(launch);
+    const [from, to] = [offset + rate * events.start[first], offset + rate * events.lastEnd(row)];
+    found.set(launch, { from: Math.min(known?.from ?? from, from), to: Math.max(known?.to ?? to, to) });
   }
-  scene;
-  frame;
-  byLane = /* @__PURE__ */ new Map();
-  covered;
-  start(i) {
-    return this.at(i, this.scene.axis.startOf(i));
-  }
-  end(i) {
-    return this.at(i, this.scene.axis.endOf(i));
-  }
-  at(i, time) {
-    const row = this.scene.events.rowOf(i);
-    const strip = this.byLane.get(this.scene.events.rowLane[row]);
-    if (!strip) return null;
-    const { ratio } = this.frame;
-    const y = middleOf(strip, row);
-    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
-    return { x: xOf(time, this.scene.span, this.frame) * ratio, y: y * ratio };
-  }
-};
+  for (const [launch, { from, to }] of found)
+    if (from > 0 && from <= NEAR * (to - from)) found.set(launch, { from: 0, to });
+  return found;
+}
+function sectionAt(sections2, time2) {
+  return sections2.findLast((each) => each.from <= time2) ?? sections2[0];
+}
 
 // src/axis.ts
 var SAME = { offset: 0, rate: 1 };
-var NEAR = 0.25;
+var NEAR2 = 0.25;
 var LEAST = 8;
 var FAR = 2 ** 40;
 var Axis = class {
   /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
-  constructor(events, unit, beside = null, room = null) {
+  constructor(events, unit, beside = null, room = null, launches = [], hidden = /* @__PURE__ */ new Set()) {
     this.events = events;
     this.unit = unit;
-    if (unit === "cycles") {
+    this.sections = sections(events, unit, launches, hidden);
+    const before = unit === "cycles" ? Number(events.origin) : 0;
+    this.shifts = new Map(this.sections.map(({ launch, zero }) => [launch, zero + before]));
+    if (this.sections.length) {
+      this.origin = 0n;
+      this.whole = { from: this.sections[0].from, to: this.sections[this.sections.length - 1].to };
+    } else if (unit === "cycles") {
       this.origin = events.origin;
       const offset = beside ? Number(beside.origin - events.origin) : 0;
       const own = join({ from: 0, to: events.cycles }, beside && { from: offset, to: offset + beside.cycles });
@@ -1630,8 +2236,13 @@ var Axis = class {
   whole;
   /** What stands before the axis's own zero, for labels. */
   origin;
+  /** The launches that are shown, where there are several: each counts its own time. */
+  sections;
+  shifts;
   line(lane) {
-    return this.unit === "cycles" ? SAME : { offset: lane.nsOffset - Number(this.origin), rate: lane.nsRate };
+    const shift = lane.launch === null ? 0 : this.shifts.get(lane.launch) ?? 0;
+    if (this.unit === "ns") return { offset: lane.nsOffset - Number(this.origin) + shift, rate: lane.nsRate };
+    return shift ? { offset: shift, rate: 1 } : SAME;
   }
   /** The same for a lane of other events, which may be counted from another origin. */
   lineOf(other, lane) {
@@ -1669,19 +2280,28 @@ var Axis = class {
     const from = span.from + share * (width - next);
     return this.fit({ from, to: from + next });
   }
+  /** Where ticks stand in `span`: at round times of the launch, or of all. */
+  ticks(span, step2) {
+    if (!this.sections.length) return ticks(span, step2, this.origin);
+    return this.sections.flatMap(({ from, to, zero }) => {
+      const [low, high] = [Math.max(from, span.from), Math.min(to, span.to)];
+      return low < high ? ticks({ from: low - zero, to: high - zero }, step2, 0n).map((time2) => time2 + zero) : [];
+    });
+  }
   /** A time of the axis as text, with the digits that a step of `step` needs. */
-  label(value, step2) {
+  label(time2, step2) {
+    const value = this.sections.length ? time2 - sectionAt(this.sections, time2).zero : time2;
     if (this.unit === "cycles") return number(this.origin + BigInt(Math.round(value)));
-    const [size, name2] = step2 >= 1e6 ? [1e6, "ms"] : step2 >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    const { size, unit } = UNITS.find((each) => step2 >= each.size) ?? UNITS[2];
     const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(step2 / size) - 1e-9)));
-    return `${number((Number(this.origin) + value) / size, digits)} ${name2}`;
+    return `${number((Number(this.origin) + value) / size, digits)} ${unit}`;
   }
 };
 function join(a, b) {
   return b ? { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) } : a;
 }
 function withZero({ from, to }, zero) {
-  return zero < from && from - zero <= NEAR * (to - from) ? { from: zero, to } : { from, to };
+  return zero < from && from - zero <= NEAR2 * (to - from) ? { from: zero, to } : { from, to };
 }
 function extentNs(events) {
   let from = Number.POSITIVE_INFINITY;
@@ -1729,8 +2349,9 @@ var Marks = class {
   matches = null;
   filter = false;
   /** Search, filter and hide; returns what is wrong with the query, or null. */
-  search({ query, filter, hiddenNames }, axis) {
+  search({ query, filter, hiddenNames, hiddenLaunches }, axis) {
     const { events, paint } = this;
+    const away = new Set(hiddenLaunches);
     const hidden = new Set(hiddenNames.map((name2) => events.names.indexOf(name2)));
     let test = null;
     let wrong = null;
@@ -1740,11 +2361,15 @@ var Marks = class {
       wrong = error.message;
     }
     const found = [];
-    for (let i = 0; i < events.count; i++) {
-      const fits = test?.(i) ?? false;
-      const out = hidden.has(events.nameCode(i)) || filter && test !== null && !fits;
-      paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
-      if (fits && !out) found.push(i);
+    for (let row = 0; row < events.rowLane.length; row++) {
+      const { launch } = events.lanes[events.rowLane[row]];
+      const gone = launch !== null && away.has(launch);
+      for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+        const fits = test?.(i) ?? false;
+        const out = gone || hidden.has(events.nameCode(i)) || filter && test !== null && !fits;
+        paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
+        if (fits && !out) found.push(i);
+      }
     }
     this.matches = test ? byStart(found, (i) => axis.startOf(i)) : null;
     this.filter = filter;
@@ -1779,13 +2404,20 @@ function byStart(positions, start) {
 var NO_NOTES = { least: Number.POSITIVE_INFINITY, bar() {
 }, point() {
 } };
-var PLAIN2 = { unit: "cycles", colorBy: "name", query: "", filter: false, hiddenNames: [] };
+var PLAIN2 = {
+  unit: "cycles",
+  colorBy: "name",
+  query: "",
+  filter: false,
+  hiddenNames: [],
+  hiddenLaunches: []
+};
 var Ghost = class {
   constructor(events, header, looks) {
     this.events = events;
     this.header = header;
     this.marks = new Marks(events, header);
-    this.byKey = new Map(events.lanes.map((lane) => [keyOf(lane), lane]));
+    this.byKey = new Map(events.lanes.map((lane) => [keyOf2(lane), lane]));
     this.follow({ ...PLAIN2, ...looks });
   }
   events;
@@ -1799,12 +2431,12 @@ var Ghost = class {
   }
   /** The lane that stood where `lane` stands now, whichever SM its CTA is on. */
   laneOf(lane) {
-    return this.byKey.get(keyOf(lane));
+    return this.byKey.get(keyOf2(lane));
   }
   /** Colour and hide as `looks` say. */
   follow({ unit, colorBy, query, filter, hiddenNames }) {
     const before = this.looks;
-    this.looks = { unit, colorBy, query, filter, hiddenNames };
+    this.looks = { unit, colorBy, query, filter, hiddenNames, hiddenLaunches: [] };
     const axis = new Axis(this.events, this.has(unit) ? unit : "cycles");
     if (unit !== before?.unit || colorBy !== before.colorBy) this.marks.colorBy(colorBy, axis);
     if (query !== before?.query || filter !== before.filter || hiddenNames !== before.hiddenNames)
@@ -1823,12 +2455,13 @@ var Ghost = class {
     for (let row = mine.row; row < mine.row + mine.rows; row++) raster.paint(line, row, view, paint.inks, NO_NOTES);
   }
 };
-function keyOf(lane) {
+function keyOf2(lane) {
   return `${lane.rank}|${lane.cta}|${lane.thread}|${lane.name}`;
 }
 
 // src/keys.ts
 var PAGE = 0.8;
+var AGAIN = "Shift Backspace";
 function laneKey(scene) {
   if (scene.focused < 0) {
     scene.say("focus an event first");
@@ -1885,6 +2518,22 @@ var BINDINGS = [
   { keys: ["x", "X"], shown: "X", does: "hide the lane", run: onLane((scene, key) => scene.toggle("hidden", key)) },
   { keys: ["{"], shown: "{", does: "move the lane up", run: onLane((scene, key) => scene.move(key, -1)) },
   { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
+  { keys: ["Backspace"], shown: "Backspace", does: "undo (also Ctrl Z)", run: (_, desk) => desk.go(-1) },
+  { keys: [AGAIN], shown: "Shift Backspace", does: "redo (also Ctrl Shift Z)", run: (_, desk) => desk.go(1) },
+  {
+    keys: ["b", "B"],
+    shown: "B",
+    does: "a note on the event, or on what is measured",
+    run: (_, desk) => desk.remark()
+  },
+  {
+    keys: ["i", "I"],
+    shown: "I",
+    does: "durations of all CTAs, and the average iteration",
+    run: (_, desk) => desk.aggregate()
+  },
+  { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
+  { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
   { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
   { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
   { keys: ["Escape"], shown: "Esc", does: "clear the selection, then leave the view", run: (_, desk) => desk.leave() }
@@ -1906,8 +2555,13 @@ function press2(event, scene, desk) {
     desk.copy();
     return true;
   }
+  if ((event.ctrlKey || event.metaKey) && ["z", "y"].includes(event.key.toLowerCase())) {
+    desk.go(event.shiftKey || event.key.toLowerCase() === "y" ? 1 : -1);
+    return true;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
-  const binding = BINDINGS.find(({ keys }) => keys.includes(event.key));
+  const key = event.key === "Backspace" && event.shiftKey ? AGAIN : event.key;
+  const binding = BINDINGS.find(({ keys }) => keys.includes(key));
   binding?.run(scene, desk, event.key);
   return binding !== void 0;
 }
@@ -1930,6 +2584,59 @@ function help(close) {
     h("b", {}, "Search"),
     h("div", { class: "tlt-keys" }, ...HELP.map(([typed, finds]) => h("div", {}, code(typed), h("span", {}, finds))))
   );
+}
+
+// src/history.ts
+var MOST = 200;
+var PAUSE_MS = { moved: 700, query: 3e3, other: 0 };
+var History = class {
+  constructor(scene) {
+    this.scene = scene;
+    this.moments = [this.now];
+    for (const change of ["moved", "state", "selection"]) scene.on(change, () => this.note());
+  }
+  scene;
+  moments;
+  at = 0;
+  last = { kind: "other", time: 0 };
+  recalling = false;
+  get now() {
+    return { state: this.scene.state, selected: this.scene.selected };
+  }
+  note() {
+    if (this.recalling) return;
+    const { now, moments } = this;
+    const kind = difference(moments[this.at], now);
+    if (kind === null) return;
+    const time2 = performance.now();
+    const goesOn = kind === this.last.kind && time2 - this.last.time < PAUSE_MS[kind] && this.at > 0;
+    this.last = { kind, time: time2 };
+    if (!goesOn) this.at++;
+    moments.splice(this.at, Number.POSITIVE_INFINITY, now);
+    if (moments.length > MOST) moments.shift();
+    this.at = moments.length - 1;
+  }
+  /** One step back (-1) or forth (1); says so where there is none. */
+  go(by) {
+    const next = this.moments[this.at + by];
+    if (!next) {
+      this.scene.say(by < 0 ? "nothing to undo" : "nothing to redo");
+      return;
+    }
+    this.at += by;
+    this.last = { kind: "other", time: 0 };
+    this.recalling = true;
+    this.scene.recall(next.state, next.selected);
+    this.recalling = false;
+    this.moments[this.at] = this.now;
+  }
+};
+function difference(a, b) {
+  const keys = Object.keys(a.state).filter((key) => a.state[key] !== b.state[key]);
+  if (!keys.length && a.selected === b.selected) return null;
+  if (a.selected !== b.selected) return "other";
+  if (keys.every((key) => key === "span" || key === "scroll")) return "moved";
+  return keys.every((key) => key === "query") ? "query" : "other";
 }
 
 // src/ids.ts
@@ -2029,230 +2736,134 @@ function fitted(name2, payload, room, gap, ruler) {
   return { name: "", payload, at: 0 };
 }
 
-// src/menu.ts
-var Menu = class {
-  /** `home` gives the keyboard back to the lanes. */
-  constructor(stage, scene, home) {
-    this.stage = stage;
+// src/launches.ts
+var Launches = class {
+  constructor(scene, signal) {
     this.scene = scene;
-    this.home = home;
+    const { launches } = scene.header;
+    const groups = /* @__PURE__ */ new Map();
+    for (const facts of launches) groups.set(facts.group, [...groups.get(facts.group) ?? [], facts]);
+    for (const members of groups.values()) {
+      const [{ kernel, of }] = members;
+      const times = of > 1 ? h("span", { class: "tlt-count" }, `× ${number(of)}`) : "";
+      const chips = members.map((facts) => this.chip(facts, of > 1, signal));
+      this.root.append(h("span", { class: "tlt-group" }, h("bdi", {}, clean(kernel, 40)), times, ...chips));
+    }
+    this.root.hidden = launches.length < 2;
+    this.show();
   }
-  stage;
   scene;
-  home;
-  root = null;
-  open(strip, x, y) {
-    this.close();
-    const items = this.entries(strip).map(([text, act]) => {
-      const item = h("button", { type: "button", role: "menuitem" }, text);
-      item.addEventListener("click", () => {
-        this.close();
-        this.home();
-        act();
-      });
-      return item;
-    });
-    const root = h("div", { class: "tlt-menu", role: "menu" }, ...items);
-    root.style.left = `${x}px`;
-    root.style.top = `${Math.max(Math.min(y, this.stage.clientHeight - items.length * 25 - 10), 0)}px`;
-    root.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key !== "Escape") return;
-      this.close();
-      this.home();
-    });
-    this.root = root;
-    this.stage.append(root);
-    items[0].focus();
+  root = h("div", {
+    class: "tlt-launches",
+    role: "group",
+    "aria-label": "Launches: click shows or hides one, Alt click shows it alone"
+  });
+  chips = /* @__PURE__ */ new Map();
+  chip({ launch, why, begin_ns: begin }, several, signal) {
+    const began = begin === null ? "" : `; it began ${duration(begin, "ns")} after the first`;
+    const title = `launch ${launch}${began}`;
+    const chip = h("button", { type: "button", title }, several ? why : `launch ${launch}`);
+    chip.addEventListener("click", (event) => this.click(launch, event.altKey), { signal });
+    this.chips.set(launch, chip);
+    return chip;
   }
-  entries({ node }) {
+  click(launch, alone) {
+    const { state } = this.scene;
+    const others = [...this.chips.keys()].filter((each) => each !== launch);
+    const hidden = state.hiddenLaunches.filter((each) => each !== launch);
+    if (alone) this.scene.set({ hiddenLaunches: others });
+    else if (hidden.length < state.hiddenLaunches.length) this.scene.set({ hiddenLaunches: hidden });
+    else if (hidden.length === others.length) this.scene.say("one launch at least is shown");
+    else this.scene.set({ hiddenLaunches: [...hidden, launch] });
+  }
+  show() {
+    for (const [launch, chip] of this.chips)
+      chip.setAttribute("aria-pressed", String(!this.scene.state.hiddenLaunches.includes(launch)));
+  }
+};
+
+// src/lines.ts
+var Lines = class {
+  constructor(scene) {
+    this.scene = scene;
+  }
+  scene;
+  root = h("div", { class: "tlt-lines", role: "region", "aria-label": "Lines of the kernel", hidden: true });
+  rows = /* @__PURE__ */ new Map();
+  toggle() {
+    this.root.hidden = !this.root.hidden;
+    this.show();
+  }
+  /** All lines anew: what is hidden, or the unit, has changed. */
+  show() {
+    if (this.root.hidden) return;
     const { scene } = this;
-    const { key } = node;
-    const { pinned, collapsed } = scene.state.lanes;
-    const entries = [
-      [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
-      ["Hide", () => scene.toggle("hidden", key)],
-      ["Move up", () => scene.move(key, -1)],
-      ["Move down", () => scene.move(key, 1)]
-    ];
-    entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
-    if (scene.rows.hiddenCount)
-      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
-    return entries;
+    const lines = linesOf(scene);
+    const most = Math.max(...lines.map(({ time: time2 }) => time2), 1e-9);
+    const all = lines.reduce((sum, { time: time2 }) => sum + time2, 0);
+    const body = h("tbody");
+    this.rows = new Map(lines.map((line) => [line.source, this.row(line, most, all)]));
+    body.append(...this.rows.values());
+    const heads = ["line", "code", "events", `time, ${scene.axis.unit}`, "share"];
+    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    this.root.replaceChildren(
+      lines.length ? h("table", { "aria-label": "Time per line" }, head, body) : "no event says on which line it is"
+    );
+    this.mark();
   }
-  holds(target) {
-    return this.root?.contains(target) ?? false;
+  row({ source, events, time: time2 }, most, all) {
+    const { scene } = this;
+    const text = scene.events.sources[source];
+    const bar = h("span", { class: "tlt-line-bar" });
+    bar.style.width = `${100 * time2 / most}%`;
+    const name2 = h("button", { type: "button", title: "select its events" }, clean(text, 60));
+    name2.addEventListener("click", () => scene.select(positionsOf(scene, source)));
+    return h(
+      "tr",
+      {},
+      h("td", {}, name2),
+      h("td", {}, h("code", {}, scene.header.code[text] ?? "")),
+      h("td", {}, number(events)),
+      h("td", { class: "tlt-line-time" }, bar, h("span", {}, duration(time2, scene.axis.unit))),
+      h("td", {}, all > 0 ? percent(time2 / all) : "–")
+    );
   }
-  close() {
-    this.root?.remove();
-    this.root = null;
+  /** Mark the lines of the focused event, else of the selected ones. */
+  mark() {
+    if (this.root.hidden) return;
+    const { events, focused, selected } = this.scene;
+    const meant = focused >= 0 ? [focused] : selected ?? [];
+    const sources = /* @__PURE__ */ new Set();
+    for (const i of meant) sources.add(events.siteSource[events.site[i]]);
+    for (const [source, row] of this.rows) row.classList.toggle("tlt-on", sources.has(source));
   }
 };
-
-// src/minimap.ts
-var MAP_HEIGHT = 34;
-var COLUMNS = 600;
-var SLICE = 4e5;
-var Minimap = class {
-  constructor(canvas, scene, redraw) {
-    this.canvas = canvas;
-    this.scene = scene;
-    this.redraw = redraw;
-    this.context = context2d(canvas);
-  }
-  canvas;
-  scene;
-  redraw;
-  context;
-  still = document.createElement("canvas");
-  time = new Float32Array(0);
-  job = 0;
-  /** Count again what there is, a slice at a time; `redraw` is called as it grows. */
-  count(signal, theme) {
-    const { events, axis } = this.scene;
-    const job = ++this.job;
-    const time = new Float32Array(COLUMNS * 256);
-    const { from, to } = axis.all;
-    const scale2 = COLUMNS / (to - from);
-    let row = 0;
-    const go = () => {
-      if (signal.aborted || job !== this.job) return;
-      let counted = 0;
-      for (; row < events.rowLane.length && counted < SLICE; row++) {
-        const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
-        const end = events.rowStart[row + 1];
-        for (let i = events.rowStart[row]; i < end; i++) {
-          if (events.code[i] !== HIDDEN) {
-            const x = (offset + rate * events.start[i] - from) * scale2;
-            add(time, events.code[i], x, x + rate * events.duration[i] * scale2);
-          }
-        }
-        counted += end - events.rowStart[row];
-      }
-      this.time = time;
-      this.paint(theme);
-      this.redraw();
-      if (row < events.rowLane.length) setTimeout(go, 0);
-    };
-    go();
-  }
-  paint(theme) {
-    const { still, scene, time } = this;
-    still.width = COLUMNS;
-    still.height = MAP_HEIGHT;
-    const context = context2d(still);
-    let most = 0;
-    const sums = new Float32Array(COLUMNS);
-    for (let x = 0; x < COLUMNS; x++) {
-      for (let code = 0; code < 256; code++) sums[x] += time[x * 256 + code];
-      most = Math.max(most, sums[x]);
-    }
-    const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
-      for (let x = 0; x < COLUMNS; x++) if (time[x * 256 + code] > 0) return true;
-      return false;
-    });
-    for (let x = 0; x < COLUMNS; x++) {
-      let y = MAP_HEIGHT;
-      for (const code of used) {
-        const share = time[x * 256 + code];
-        if (share === 0) continue;
-        const high = Math.max(share / most * (MAP_HEIGHT - 4), 1);
-        const full = scene.paint.colors[code % DIM];
-        context.fillStyle = css(mix(full, theme.ground, code >= DIM ? 0.8 : 0.1));
-        context.fillRect(x, y - high, 1, high);
-        y -= high;
-      }
+function linesOf({ events, axis }) {
+  const times = new Float64Array(events.sources.length);
+  const counts = new Uint32Array(events.sources.length);
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const { rate } = axis.line(events.lanes[events.rowLane[row]]);
+    for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+      if (events.code[i] === HIDDEN) continue;
+      const source = events.siteSource[events.site[i]];
+      counts[source]++;
+      times[source] += rate * events.duration[i];
     }
   }
-  draw(width, gutter, ratio, theme) {
-    const { context, canvas } = this;
-    const [w, h2, left] = [width, MAP_HEIGHT, gutter].map((value) => Math.round(value * ratio));
-    if (canvas.width !== w || canvas.height !== h2) [canvas.width, canvas.height] = [w, h2];
-    context.fillStyle = css(theme.ground);
-    context.fillRect(0, 0, w, h2);
-    context.imageSmoothingEnabled = false;
-    if (this.still.width === COLUMNS) context.drawImage(this.still, left, 0, w - left, h2);
-    const [from, to] = this.window(w, left);
-    context.fillStyle = css(theme.ground);
-    context.globalAlpha = 0.6;
-    context.fillRect(left, 0, from - left, h2);
-    context.fillRect(to, 0, w - to, h2);
-    context.globalAlpha = 1;
-    context.strokeStyle = theme.accent;
-    context.lineWidth = Math.max(1, ratio);
-    context.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 2), h2 - 1);
-    context.fillStyle = theme.soft;
-    context.font = `${10.5 * ratio}px system-ui, sans-serif`;
-    context.textBaseline = "middle";
-    context.fillText("overview", 8 * ratio, h2 / 2);
-    context.fillStyle = theme.line;
-    context.fillRect(left - 1, 0, 1, h2);
-  }
-  window(width, left) {
-    const { axis, span } = this.scene;
-    const { from, to } = axis.all;
-    const at = (time) => left + Math.min(Math.max((time - from) / (to - from), 0), 1) * (width - left);
-    return [at(span.from), at(span.to)];
-  }
-  /** Dragging moves the window; outside of it, it first jumps there. */
-  listen(gutter, signal) {
-    const { canvas, scene } = this;
-    let grabbed = 0;
-    const timeAt2 = (event) => {
-      const box = canvas.getBoundingClientRect();
-      const left = gutter();
-      const { from, to } = scene.axis.all;
-      return from + (event.clientX - box.left - left) / Math.max(box.width - left, 1) * (to - from);
-    };
-    const move = (event) => {
-      const width = scene.span.to - scene.span.from;
-      const from = timeAt2(event) - grabbed;
-      scene.look({ from, to: from + width });
-    };
-    canvas.addEventListener(
-      "pointerdown",
-      (event) => {
-        const time = timeAt2(event);
-        const { from, to } = scene.span;
-        grabbed = time >= from && time <= to ? time - from : (to - from) / 2;
-        canvas.setPointerCapture(event.pointerId);
-        move(event);
-      },
-      { signal }
-    );
-    canvas.addEventListener(
-      "pointermove",
-      (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event),
-      { signal }
-    );
-    canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
-  }
-};
-function add(time, code, x0, x1) {
-  const first = Math.max(Math.floor(x0), 0);
-  const last = Math.min(Math.floor(x1), COLUMNS - 1);
-  if (first === last) {
-    time[first * 256 + code] += Math.max(x1 - x0, 1e-4);
-    return;
-  }
-  for (let x = first; x <= last; x++) time[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
+  const place = (text) => {
+    const at = text.lastIndexOf(":");
+    return [text.slice(0, at), Number(text.slice(at + 1))];
+  };
+  return Array.from(counts, (_, source) => source).filter((source) => counts[source] && events.sources[source]).map((source) => ({ source, events: counts[source], time: times[source] })).sort((a, b) => {
+    const [[file, line], [other, until]] = [a, b].map(({ source }) => place(events.sources[source]));
+    return file.localeCompare(other) || line - until;
+  });
 }
-
-// src/arrow.ts
-function arrow(context, from, to, ratio) {
-  const bend = Math.min(Math.max(Math.abs(to.x - from.x) / 2, 8 * ratio), 50 * ratio);
-  const head = 5 * ratio;
-  context.lineWidth = 1.25 * ratio;
-  context.beginPath();
-  context.moveTo(from.x, from.y);
-  context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - head * 0.6, to.y);
-  context.stroke();
-  context.beginPath();
-  context.moveTo(to.x, to.y);
-  context.lineTo(to.x - head, to.y - head * 0.6);
-  context.lineTo(to.x - head, to.y + head * 0.6);
-  context.closePath();
-  context.fill();
+function positionsOf({ events }, source) {
+  const found = [];
+  for (let i = 0; i < events.count; i++)
+    if (events.code[i] !== HIDDEN && events.siteSource[events.site[i]] === source) found.push(i);
+  return Uint32Array.from(found);
 }
 
 // src/hit.ts
@@ -2295,10 +2906,262 @@ function follows(events, a, b, step2) {
   return apart * step2 > 0;
 }
 
+// src/measure.ts
+function snapped(scene, rows, time2, reach) {
+  let best = time2;
+  let distance = reach;
+  for (const row of rows) {
+    const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
+    const found = hit(scene.events, row, (time2 - offset) / rate, reach / rate);
+    if (found < 0) continue;
+    for (const edge of [scene.axis.startOf(found), scene.axis.endOf(found)])
+      if (Math.abs(edge - time2) < distance) [best, distance] = [edge, Math.abs(edge - time2)];
+  }
+  return best;
+}
+function measuredText(scene, { from, to, lane }) {
+  const { axis, header } = scene;
+  const ends = [from, to].map((time2) => axis.label(time2, 1)).join(" → ");
+  const length = to - from;
+  if (!lane || !header.ns) return `${ends} · ${duration(length, axis.unit)}`;
+  const cycles = axis.unit === "ns" ? length / lane.nsRate : length;
+  const ns = axis.unit === "ns" ? length : length * lane.nsRate;
+  return `${ends} · ${count(Math.round(cycles), "cycle")} · ${duration(ns, "ns")}`;
+}
+
+// src/menu.ts
+var Menu = class {
+  /** `home` gives the keyboard back to the lanes. */
+  constructor(stage, scene, home) {
+    this.stage = stage;
+    this.scene = scene;
+    this.home = home;
+  }
+  stage;
+  scene;
+  home;
+  root = null;
+  open(strip, x, y) {
+    this.show(this.entries(strip), x, y);
+  }
+  show(entries, x, y) {
+    this.close();
+    const items = entries.map(([text, act]) => {
+      const item = h("button", { type: "button", role: "menuitem" }, text);
+      item.addEventListener("click", () => {
+        this.close();
+        this.home();
+        act();
+      });
+      return item;
+    });
+    const root = h("div", { class: "tlt-menu", role: "menu" }, ...items);
+    root.style.left = `${Math.max(Math.min(x, this.stage.clientWidth - 190), 0)}px`;
+    root.style.top = `${Math.max(Math.min(y, this.stage.clientHeight - items.length * 25 - 10), 0)}px`;
+    root.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key !== "Escape") return;
+      this.close();
+      this.home();
+    });
+    this.root = root;
+    this.stage.append(root);
+    items[0].focus();
+  }
+  entries({ node }) {
+    const { scene } = this;
+    const { key } = node;
+    const { pinned, collapsed } = scene.state.lanes;
+    const entries = [
+      [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
+      ["Hide", () => scene.toggle("hidden", key)],
+      ["Move up", () => scene.move(key, -1)],
+      ["Move down", () => scene.move(key, 1)]
+    ];
+    entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
+    if (scene.rows.hiddenCount)
+      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
+    return entries;
+  }
+  holds(target) {
+    return this.root?.contains(target) ?? false;
+  }
+  close() {
+    this.root?.remove();
+    this.root = null;
+  }
+};
+
+// src/minimap.ts
+var MAP_HEIGHT = 34;
+var COLUMNS2 = 600;
+var SLICE = 4e5;
+var Minimap = class {
+  constructor(canvas, scene, redraw) {
+    this.canvas = canvas;
+    this.scene = scene;
+    this.redraw = redraw;
+    this.context = context2d(canvas);
+  }
+  canvas;
+  scene;
+  redraw;
+  context;
+  still = document.createElement("canvas");
+  time = new Float32Array(0);
+  job = 0;
+  /** Count again what there is, a slice at a time; `redraw` is called as it grows. */
+  count(signal, theme) {
+    const { events, axis } = this.scene;
+    const job = ++this.job;
+    const time2 = new Float32Array(COLUMNS2 * 256);
+    const { from, to } = axis.all;
+    const scale2 = COLUMNS2 / (to - from);
+    let row = 0;
+    const go = () => {
+      if (signal.aborted || job !== this.job) return;
+      let counted = 0;
+      for (; row < events.rowLane.length && counted < SLICE; row++) {
+        const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
+        const end = events.rowStart[row + 1];
+        for (let i = events.rowStart[row]; i < end; i++) {
+          if (events.code[i] !== HIDDEN) {
+            const x = (offset + rate * events.start[i] - from) * scale2;
+            add(time2, events.code[i], x, x + rate * events.duration[i] * scale2);
+          }
+        }
+        counted += end - events.rowStart[row];
+      }
+      this.time = time2;
+      this.paint(theme);
+      this.redraw();
+      if (row < events.rowLane.length) setTimeout(go, 0);
+    };
+    go();
+  }
+  paint(theme) {
+    const { still, scene, time: time2 } = this;
+    still.width = COLUMNS2;
+    still.height = MAP_HEIGHT;
+    const context = context2d(still);
+    let most = 0;
+    const sums = new Float32Array(COLUMNS2);
+    for (let x = 0; x < COLUMNS2; x++) {
+      for (let code = 0; code < 256; code++) sums[x] += time2[x * 256 + code];
+      most = Math.max(most, sums[x]);
+    }
+    const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
+      for (let x = 0; x < COLUMNS2; x++) if (time2[x * 256 + code] > 0) return true;
+      return false;
+    });
+    for (let x = 0; x < COLUMNS2; x++) {
+      let y = MAP_HEIGHT;
+      for (const code of used) {
+        const share = time2[x * 256 + code];
+        if (share === 0) continue;
+        const high = Math.max(share / most * (MAP_HEIGHT - 4), 1);
+        const full = scene.paint.colors[code % DIM];
+        context.fillStyle = css(mix(full, theme.ground, code >= DIM ? 0.8 : 0.1));
+        context.fillRect(x, y - high, 1, high);
+        y -= high;
+      }
+    }
+  }
+  draw(width, gutter, ratio, theme) {
+    const { context, canvas } = this;
+    const [w, h2, left] = [width, MAP_HEIGHT, gutter].map((value) => Math.round(value * ratio));
+    if (canvas.width !== w || canvas.height !== h2) [canvas.width, canvas.height] = [w, h2];
+    context.fillStyle = css(theme.ground);
+    context.fillRect(0, 0, w, h2);
+    context.imageSmoothingEnabled = false;
+    if (this.still.width === COLUMNS2) context.drawImage(this.still, left, 0, w - left, h2);
+    const [from, to] = this.window(w, left);
+    context.fillStyle = css(theme.ground);
+    context.globalAlpha = 0.6;
+    context.fillRect(left, 0, from - left, h2);
+    context.fillRect(to, 0, w - to, h2);
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = Math.max(1, ratio);
+    context.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 2), h2 - 1);
+    context.fillStyle = theme.soft;
+    context.font = `${10.5 * ratio}px system-ui, sans-serif`;
+    context.textBaseline = "middle";
+    context.fillText("overview", 8 * ratio, h2 / 2);
+    context.fillStyle = theme.line;
+    context.fillRect(left - 1, 0, 1, h2);
+  }
+  window(width, left) {
+    const { axis, span } = this.scene;
+    const { from, to } = axis.all;
+    const at = (time2) => left + Math.min(Math.max((time2 - from) / (to - from), 0), 1) * (width - left);
+    return [at(span.from), at(span.to)];
+  }
+  /** Dragging moves the window; outside of it, it first jumps there. */
+  listen(gutter, signal) {
+    const { canvas, scene } = this;
+    let grabbed = 0;
+    const timeAt2 = (event) => {
+      const box = canvas.getBoundingClientRect();
+      const left = gutter() * (box.width / canvas.offsetWidth || 1);
+      const { from, to } = scene.axis.all;
+      return from + (event.clientX - box.left - left) / Math.max(box.width - left, 1) * (to - from);
+    };
+    const move = (event) => {
+      const width = scene.span.to - scene.span.from;
+      const from = timeAt2(event) - grabbed;
+      scene.look({ from, to: from + width });
+    };
+    canvas.addEventListener(
+      "pointerdown",
+      (event) => {
+        const time2 = timeAt2(event);
+        const { from, to } = scene.span;
+        grabbed = time2 >= from && time2 <= to ? time2 - from : (to - from) / 2;
+        canvas.setPointerCapture(event.pointerId);
+        move(event);
+      },
+      { signal }
+    );
+    canvas.addEventListener(
+      "pointermove",
+      (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event),
+      { signal }
+    );
+    canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
+  }
+};
+function add(time2, code, x0, x1) {
+  const first = Math.max(Math.floor(x0), 0);
+  const last = Math.min(Math.floor(x1), COLUMNS2 - 1);
+  if (first === last) {
+    time2[first * 256 + code] += Math.max(x1 - x0, 1e-4);
+    return;
+  }
+  for (let x = first; x <= last; x++) time2[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
+}
+
+// src/arrow.ts
+function arrow(context, from, to, ratio) {
+  const bend = Math.min(Math.max(Math.abs(to.x - from.x) / 2, 8 * ratio), 50 * ratio);
+  const head = 5 * ratio;
+  context.lineWidth = 1.25 * ratio;
+  context.beginPath();
+  context.moveTo(from.x, from.y);
+  context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - head * 0.6, to.y);
+  context.stroke();
+  context.beginPath();
+  context.moveTo(to.x, to.y);
+  context.lineTo(to.x - head, to.y - head * 0.6);
+  context.lineTo(to.x - head, to.y + head * 0.6);
+  context.closePath();
+  context.fill();
+}
+
 // src/walk.ts
-function nearest({ events, axis }, lane, time) {
+function nearest({ events, axis }, lane, time2) {
   const { offset, rate } = axis.line(lane);
-  const cycle = (time - offset) / rate;
+  const cycle = (time2 - offset) / rate;
   let best = -1;
   let distance = Number.POSITIVE_INFINITY;
   for (let row = lane.row; row < lane.row + lane.rows; row++) {
@@ -2313,9 +3176,9 @@ function onNextLane(scene, by) {
   const { events, axis, focused } = scene;
   const lane = events.laneOf(focused);
   const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
-  const time = (axis.startOf(focused) + axis.endOf(focused)) / 2;
+  const time2 = (axis.startOf(focused) + axis.endOf(focused)) / 2;
   for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
-    const near = nearest(scene, strips[n].node.lanes[0], time);
+    const near = nearest(scene, strips[n].node.lanes[0], time2);
     if (near >= 0) return near;
   }
   return -1;
@@ -2354,6 +3217,10 @@ var Overlay = class {
     this.context = context2d(canvas);
   }
   scene;
+  /** What is drawn over the lanes on demand. */
+  bands = null;
+  /** The notes on the lanes. */
+  remarks = null;
   context;
   /** `pointer`: the x of the pointer in CSS pixels, or null. */
   draw(frame, theme, pointer) {
@@ -2377,6 +3244,8 @@ var Overlay = class {
     context.beginPath();
     context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
     context.clip();
+    this.bands?.draw(context, shown, frame, theme);
+    this.remarks?.draw(context, shown, frame, theme);
     if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
     if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
     if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
@@ -2388,7 +3257,7 @@ var Overlay = class {
   area(span, lanes, frame, theme) {
     const { context, scene } = this;
     const { ratio, height } = frame;
-    const [from, to] = [span.from, span.to].map((time) => xOf(time, scene.span, frame) * ratio);
+    const [from, to] = [span.from, span.to].map((time2) => xOf(time2, scene.span, frame) * ratio);
     const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
     const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
     const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
@@ -2433,7 +3302,7 @@ var Overlay = class {
     const { ratio } = frame;
     const row = scene.events.rowOf(i);
     const lane = scene.events.lanes[scene.events.rowLane[row]];
-    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time) => xOf(time, scene.span, frame) * ratio);
+    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time2) => xOf(time2, scene.span, frame) * ratio);
     for (const each of shown) {
       if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
       const middle = middleOf(each, row) * ratio;
@@ -2445,47 +3314,8 @@ var Overlay = class {
   }
 };
 
-// src/stats.ts
-function statistics(events, axis, positions) {
-  const counts = /* @__PURE__ */ new Map();
-  const durations = /* @__PURE__ */ new Map();
-  for (const i of positions) {
-    const name2 = events.nameCode(i);
-    counts.set(name2, (counts.get(name2) ?? 0) + 1);
-    if (events.isInstant(i)) continue;
-    const list = durations.get(name2);
-    const length = axis.line(events.laneOf(i)).rate * events.duration[i];
-    if (list) list.push(length);
-    else durations.set(name2, [length]);
-  }
-  const totals = new Map([...durations].map(([name2, list]) => [name2, list.reduce((a, b) => a + b, 0)]));
-  const all = [...totals.values()].reduce((a, b) => a + b, 0);
-  const rows = [...counts].map(([name2, count2]) => {
-    const list = durations.get(name2);
-    if (!list) return { name: name2, count: count2 };
-    const sorted = Float64Array.from(list).sort();
-    const total = totals.get(name2);
-    return {
-      name: name2,
-      count: count2,
-      total,
-      mean: total / list.length,
-      p50: quantile(sorted, 0.5),
-      p99: quantile(sorted, 0.99),
-      share: all > 0 ? total / all : 0
-    };
-  });
-  return rows.sort((a, b) => (b.total ?? -1) - (a.total ?? -1) || b.count - a.count || a.name - b.name);
-}
-function quantile(sorted, share) {
-  const at = share * (sorted.length - 1);
-  const low = Math.floor(at);
-  const high = Math.min(low + 1, sorted.length - 1);
-  return sorted[low] + (sorted[high] - sorted[low]) * (at - low);
-}
-
 // src/panel.ts
-var MOST_NAMES = 200;
+var MOST_NAMES2 = 200;
 var Panel = class {
   constructor(scene, texts, actions) {
     this.scene = scene;
@@ -2513,14 +3343,14 @@ var Panel = class {
   }
   details(i) {
     const list = h("dl");
-    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header.ns))
+    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header))
       list.append(h("dt", {}, key), h("dd", { dir: "auto" }, value));
     return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
   }
   table(total) {
     const names = this.scene.events.names;
     const body = h("tbody");
-    for (const row of this.stats.slice(0, MOST_NAMES)) {
+    for (const row of this.stats.slice(0, MOST_NAMES2)) {
       const cells = [
         number(row.count),
         ...[row.total, row.mean, row.p50, row.p99].map(
@@ -2532,14 +3362,14 @@ var Panel = class {
           "tr",
           {},
           h("td", { dir: "auto" }, clean(names[row.name], 80)),
-          ...cells.map((cell) => h("td", {}, cell)),
+          ...cells.map((cell2) => h("td", {}, cell2)),
           h("td", {}, row.share === void 0 ? "–" : percent(row.share))
         )
       );
     }
     const head = h("thead", {}, h("tr", {}, ...this.heads.map((text) => h("th", { scope: "col" }, text))));
     const title = `${count(total, "event")} selected`;
-    const more = this.stats.length > MOST_NAMES ? `${number(this.stats.length - MOST_NAMES)} more names` : "";
+    const more = this.stats.length > MOST_NAMES2 ? `${number(this.stats.length - MOST_NAMES2)} more names` : "";
     return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body), more);
   }
   get heads() {
@@ -2686,6 +3516,9 @@ var Picture = class {
         Math.max(1, Math.round(frame.ratio)),
         frame.height * frame.ratio
       );
+    context.fillStyle = theme.soft;
+    for (const { from } of this.scene.axis.sections.slice(1))
+      context.fillRect(Math.round(xOf(from, this.scene.span, frame) * frame.ratio), 0, 1, frame.height * frame.ratio);
   }
   bars(shown, frame, notes) {
     const { context, scene } = this;
@@ -2892,17 +3725,21 @@ var Picture = class {
     context.textAlign = "left";
     context.textBaseline = "middle";
     const step2 = this.step(frame);
-    for (const [time, x] of this.tickPlaces(frame)) {
+    for (const [time2, x] of this.tickPlaces(frame)) {
       context.fillStyle = theme.soft;
       context.fillRect(x, top - 5 * ratio, Math.max(1, Math.round(ratio)), 5 * ratio);
-      const text = scene.axis.label(time, step2);
+      const text = scene.axis.label(time2, step2);
       if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
     }
     context.fillStyle = theme.soft;
-    const unit = scene.axis.unit === "ns" ? "ns since the first CTA" : "cycles since CTA entry";
+    const unit = scene.axis.unit === "ns" ? `ns since ${this.first} CTA` : "cycles since CTA entry";
     context.fillText(ruler.elide(unit, left - 16 * ratio), 8 * ratio, top / 2);
     context.fillStyle = theme.line;
     context.fillRect(0, top - 1, width, 1);
+  }
+  /** Whose CTA the axis counts from. */
+  get first() {
+    return this.scene.axis.sections.length > 1 ? "each launch's first" : "the first";
   }
   nothing(frame, theme) {
     const { context, ruler } = this;
@@ -2917,10 +3754,7 @@ var Picture = class {
   }
   tickPlaces(frame) {
     const { axis, span } = this.scene;
-    return ticks(span, this.step(frame), axis.origin).map((time) => [
-      time,
-      Math.round(xOf(time, span, frame) * frame.ratio)
-    ]);
+    return axis.ticks(span, this.step(frame)).map((time2) => [time2, Math.round(xOf(time2, span, frame) * frame.ratio)]);
   }
 };
 function clip(context, x, y, width, height) {
@@ -2945,6 +3779,7 @@ function triangle(context, x, y, size, open) {
 
 // src/pointer.ts
 var REACH = 3;
+var SNAP = 7;
 var SLOP = 4;
 var CORNER = 16;
 var WHEEL = 16e-4;
@@ -2970,7 +3805,12 @@ var Pointer = class {
   fingers = /* @__PURE__ */ new Map();
   place(event) {
     const box = this.stage.getBoundingClientRect();
-    return { x: event.clientX - box.left - this.stage.clientLeft, y: event.clientY - box.top - this.stage.clientTop };
+    const scale2 = box.width / this.stage.offsetWidth || 1;
+    const { clientLeft, clientTop } = this.stage;
+    return {
+      x: (event.clientX - box.left) / scale2 - clientLeft,
+      y: (event.clientY - box.top) / scale2 - clientTop
+    };
   }
   /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
   stripAt(y) {
@@ -2984,19 +3824,31 @@ var Pointer = class {
     const row = Math.floor((y - under.y - GAP / 2) / ROW);
     return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
   }
+  /** The rows of all rows at `y`, all of them in a collapsed branch, and the first lane there. */
+  rowsAt(y) {
+    const { strip, row } = this.stripAt(y);
+    if (!strip || strip.kind === "head" || strip.kind === "lane" && row < 0) return { rows: [], lane: null };
+    const { lanes } = strip.node;
+    if (strip.kind === "lane") return { rows: [row], lane: lanes[0] };
+    return { rows: lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n)), lane: lanes[0] };
+  }
+  /** The time at a place, or that of an edge near it. */
+  edgeAt(x, y) {
+    const frame = this.to.frame();
+    const { span } = this.scene;
+    const perPixel = (span.to - span.from) / (frame.width - frame.gutter);
+    return snapped(this.scene, this.rowsAt(y).rows, timeAt(x, span, frame), SNAP * perPixel);
+  }
   /** The event at a place; -1 for none. In a collapsed branch, one of any of its lanes. */
   eventAt(x, y) {
     const { scene } = this;
     const frame = this.to.frame();
     if (x < frame.gutter || x > frame.width) return -1;
-    const { strip, row } = this.stripAt(y);
-    if (!strip || strip.kind === "head" || strip.kind === "lane" && row < 0) return -1;
-    const time = timeAt(x, scene.span, frame);
+    const time2 = timeAt(x, scene.span, frame);
     const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
-    const rows = strip.kind === "lane" ? [row] : strip.node.lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n));
-    for (const each of rows) {
+    for (const each of this.rowsAt(y).rows) {
       const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[each]]);
-      const found = hit(scene.events, each, (time - offset) / rate, REACH * perPixel / rate);
+      const found = hit(scene.events, each, (time2 - offset) / rate, REACH * perPixel / rate);
       if (found >= 0) return found;
     }
     return -1;
@@ -3012,8 +3864,8 @@ var Pointer = class {
     const inGutter = x < frame.gutter;
     const tool = event.shiftKey || event.button === 1 ? "pan" : onAxis && this.to.tool() === "pan" ? "pan" : this.to.tool();
     const kind = inGutter ? strip ? "lane" : "none" : event.pointerType === "touch" && tool === "select" ? "pan" : tool;
-    const time = timeAt(x, this.scene.span, frame);
-    this.drag = { kind, x, y, time, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
+    const time2 = kind === "measure" ? this.edgeAt(x, y) : timeAt(x, this.scene.span, frame);
+    this.drag = { kind, x, y, time: time2, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
     this.stage.setPointerCapture(event.pointerId);
   }
   move(event) {
@@ -3040,14 +3892,15 @@ var Pointer = class {
   dragged(drag, x, y, done) {
     const { scene } = this;
     const frame = this.to.frame();
-    const time = timeAt(Math.min(Math.max(x, frame.gutter), frame.width), scene.span, frame);
-    const span = { from: Math.min(time, drag.time), to: Math.max(time, drag.time) };
+    const within = Math.min(Math.max(x, frame.gutter), frame.width);
+    const time2 = drag.kind === "measure" ? this.edgeAt(within, y) : timeAt(within, scene.span, frame);
+    const span = { from: Math.min(time2, drag.time), to: Math.max(time2, drag.time) };
     if (drag.kind === "pan") {
       const shift = drag.time - timeAt(x, scene.span, frame);
       if (shift) scene.look({ from: scene.span.from + shift, to: scene.span.to + shift });
       scene.scrollTo(drag.scroll + drag.y - y);
     } else if (drag.kind === "measure") {
-      scene.measured = span;
+      scene.measured = { ...span, lane: this.rowsAt(y).lane ?? this.rowsAt(drag.y).lane };
       scene.brush(scene.area, false);
     } else if (drag.kind === "select") {
       const top = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
@@ -3168,6 +4021,107 @@ var Pointer = class {
   }
 };
 
+// src/remarks.ts
+var Remarks = class {
+  constructor(scene, changed, home) {
+    this.scene = scene;
+    this.changed = changed;
+    this.home = home;
+    this.root.append(this.input, this.list);
+    this.input.hidden = true;
+    this.input.addEventListener("keydown", (event) => this.key(event));
+  }
+  scene;
+  changed;
+  home;
+  root = h("div", { class: "tlt-remarks", role: "region", "aria-label": "Notes", hidden: true });
+  remarks = [];
+  pending = null;
+  input = h("input", { type: "text", placeholder: "a note: Enter keeps it", "aria-label": "Note" });
+  list = h("div");
+  /** Take over what is kept elsewhere. */
+  set(remarks) {
+    this.remarks = remarks;
+    this.show();
+    this.changed(this.bands, null);
+  }
+  /** Begin a note on what is measured, else on the focused event. */
+  begin() {
+    const { scene } = this;
+    const { measured, focused, events } = scene;
+    const origin = Number(events.origin);
+    if (measured?.lane) {
+      const { offset, rate } = scene.axis.line(measured.lane);
+      const cycle = (time2) => Math.round((time2 - offset) / rate + origin);
+      const { cta, thread } = measured.lane;
+      this.pending = { cta, thread, start: cycle(measured.from), end: cycle(measured.to) };
+    } else if (focused >= 0) {
+      const { cta, thread } = events.laneOf(focused);
+      this.pending = { cta, thread, start: origin + events.start[focused], end: origin + events.end(focused) };
+    } else {
+      scene.say("click an event, or measure on its lane, and then write on it");
+      return;
+    }
+    this.root.hidden = false;
+    this.input.hidden = false;
+    this.input.value = "";
+    this.input.focus();
+  }
+  key(event) {
+    event.stopPropagation();
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault();
+    const text = this.input.value.trim();
+    if (event.key === "Enter" && text && this.pending) this.keep([...this.remarks, { ...this.pending, text }]);
+    this.pending = null;
+    this.input.hidden = true;
+    this.show();
+    this.home();
+  }
+  keep(remarks) {
+    this.remarks = remarks;
+    this.show();
+    this.changed(this.bands, remarks);
+  }
+  show() {
+    this.list.replaceChildren(
+      ...this.remarks.map((remark) => {
+        const go = h("button", { type: "button", title: "go there" }, clean(remark.text, 200));
+        const gone = h("button", { type: "button", "aria-label": "Remove this note" }, "×");
+        go.addEventListener("click", () => this.go(remark));
+        gone.addEventListener("click", () => this.keep(this.remarks.filter((each) => each !== remark)));
+        const where = `CTA ${remark.cta}, ${duration(remark.end - remark.start, "cycles")}`;
+        return h("span", {}, go, h("span", { class: "tlt-count" }, where), gone);
+      })
+    );
+    this.root.hidden = !this.remarks.length && this.input.hidden;
+  }
+  go({ cta, thread, start, end }) {
+    const { scene } = this;
+    const lane = scene.events.lanes.find((each) => each.cta === cta && (thread < 0 || each.thread === thread));
+    if (!lane) return;
+    const { offset, rate } = scene.axis.line(lane);
+    const place = (cycles) => offset + rate * (cycles - Number(scene.events.origin));
+    const room = Math.max((end - start) * rate, 8);
+    scene.look({ from: place(start) - room, to: place(end) + room });
+    scene.reveal(lane);
+  }
+  get bands() {
+    const column = (key) => this.remarks.map((each) => each[key]);
+    const order = [...this.remarks].sort((a, b) => a.cta - b.cta || a.start - b.start);
+    this.remarks = order;
+    if (!order.length) return null;
+    const spans = { cta: column("cta"), start: column("start"), end: column("end"), text: column("text") };
+    const over = {
+      which: "notes",
+      words: "",
+      linked: false,
+      spans: { ...spans, thread: column("thread"), lane: null, launch: null }
+    };
+    return new Bands(over, this.scene);
+  }
+};
+
 // src/area.ts
 function inside({ events, axis, rows }, { span, lanes }) {
   const found = [];
@@ -3201,6 +4155,8 @@ var Scene = class {
     const severalCtas = events.lanes.some(
       (lane) => lane.cta !== events.lanes[0].cta || lane.rank !== events.lanes[0].rank
     );
+    const hiddenLaunches = hiddenAtFirst(header.launches);
+    const shown = this.roots.filter((root) => !hiddenLaunches.includes(root.lanes[0].launch ?? 0));
     const plain = {
       unit: header.ns && severalCtas ? "ns" : "cycles",
       span: null,
@@ -3210,8 +4166,9 @@ var Scene = class {
       query: "",
       filter: false,
       hiddenNames: [],
+      hiddenLaunches,
       ghost: true,
-      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(this.roots, events.count)) }
+      lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(shown, events.count)) }
     };
     this.state = restore(plain, saved, this.units);
     this.axis = this.newAxis();
@@ -3261,10 +4218,14 @@ var Scene = class {
   newAxis() {
     const { unit } = this.state;
     const room = this.header.room?.[unit];
-    return new Axis(this.events, unit, this.beside?.events, room ? { from: room[0], to: room[1] } : null);
+    const hidden = new Set(this.state.hiddenLaunches);
+    const span = room ? { from: room[0], to: room[1] } : null;
+    return new Axis(this.events, unit, this.beside?.events, span, this.header.launches, hidden);
   }
   newRows() {
-    return new Rows(this.roots, this.state.lanes, this.beside ? UNDER : 0);
+    const { hiddenLaunches, lanes } = this.state;
+    const roots = this.roots.filter((root) => !hiddenLaunches.includes(root.lanes[0].launch ?? 0));
+    return new Rows(roots, lanes, this.beside ? UNDER : 0);
   }
   on(change, listener) {
     const known = this.listeners.get(change);
@@ -3436,11 +4397,12 @@ var Scene = class {
   set(change) {
     const before = this.state;
     this.state = { ...before, ...change };
-    if (this.state.unit !== before.unit) {
+    const moved2 = this.state.unit !== before.unit || this.state.hiddenLaunches !== before.hiddenLaunches;
+    if (moved2) {
       this.state = { ...this.state, span: null };
       this.area = this.measured = null;
     }
-    if (this.state.unit !== before.unit || this.state.ghost !== before.ghost) {
+    if (moved2 || this.state.ghost !== before.ghost) {
       this.axis = this.newAxis();
       this.span = this.spanOf(this.state);
       this.rows = this.newRows();
@@ -3450,8 +4412,10 @@ var Scene = class {
       this.tell("codes");
     }
     this.ghost?.follow(this.state);
-    const { query, filter, hiddenNames } = this.state;
-    if (query !== before.query || filter !== before.filter || hiddenNames !== before.hiddenNames) this.search();
+    const { query, filter, hiddenNames, hiddenLaunches } = this.state;
+    const same = query === before.query && filter === before.filter && hiddenNames === before.hiddenNames;
+    if (!same || hiddenLaunches !== before.hiddenLaunches) this.search();
+    this.scrollTo(this.state.scroll);
     this.tell("frame", "state");
   }
   nextArrows() {
@@ -3475,11 +4439,17 @@ var Scene = class {
     if (gone(this.hovered)) this.hover(-1);
     if (gone(this.focused)) this.focus(-1);
   }
+  /** Go back to a state of before, and to what was selected then. */
+  recall(state, selected) {
+    this.restore(save(state));
+    this.area = null;
+    if (selected !== this.selected) this.select(selected);
+  }
   /** Take over what was saved. */
   restore(saved) {
     const next = restore(this.state, saved, this.units);
-    const { unit, colorBy, arrows, query, filter, hiddenNames, ghost } = next;
-    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, ghost });
+    const { unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost });
     this.arrange(next.lanes);
     this.state = { ...this.state, span: next.span };
     this.span = this.spanOf(this.state);
@@ -3487,6 +4457,10 @@ var Scene = class {
     this.tell("frame");
   }
 };
+function hiddenAtFirst(launches) {
+  const last = new Map(launches.map(({ group, launch }) => [group, launch]));
+  return launches.filter(({ group, launch }) => last.get(group) !== launch).map(({ launch }) => launch);
+}
 function withRoom({ from, to }) {
   const room = Math.max((to - from) * 0.05, 0.5);
   return { from: from - room, to: to + room };
@@ -3546,6 +4520,7 @@ var STYLE = `
 .tlt :focus-visible { outline: 2px solid var(--tlt-accent); outline-offset: 1px; }
 .tlt-found { color: var(--tlt-soft); min-width: 4em; white-space: nowrap; }
 .tlt-note { padding: 0 8px 4px; overflow-wrap: anywhere; }
+.tlt-verdict { color: var(--tlt-accent); }
 .tlt-warn { color: var(--tlt-warn); }
 .tlt-map { display: block; width: 100%; height: 34px; border-top: 1px solid var(--tlt-line); cursor: grab;
   touch-action: pan-y; }
@@ -3570,6 +4545,36 @@ var STYLE = `
 .tlt-menu button { border: 0; text-align: left; }
 .tlt-legend { display: flex; flex-wrap: wrap; gap: 2px 4px; padding: 5px 8px; border-top: 1px solid var(--tlt-line);
   max-height: 84px; overflow: auto; align-items: center; }
+.tlt-measured { margin-left: auto; padding: 1px 8px; border-radius: 3px; background: var(--tlt-accent);
+  color: var(--tlt-ground); font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.tlt-remarks { padding: 4px 8px; border-top: 1px solid var(--tlt-line); }
+.tlt-remarks > div { display: flex; flex-wrap: wrap; gap: 2px 14px; max-height: 90px; overflow: auto; }
+.tlt-remarks button { border: 0; height: 20px; padding: 0 5px; min-width: 0; overflow-wrap: anywhere; }
+.tlt-remarks input { width: min(420px, 100%); }
+.tlt-aggregate { display: grid; gap: 10px; max-height: 420px; overflow: auto; padding: 8px 10px;
+  border-top: 1px solid var(--tlt-line); }
+.tlt-aggregate h3 { font-size: 12px; margin: 0 0 4px; font-weight: 600; }
+.tlt-aggregate section { min-width: 0; overflow-x: auto; }
+.tlt-aggregate button { border: 0; height: 22px; padding: 1px 4px; }
+.tlt-histogram { display: block; background: var(--tlt-head); }
+.tlt-fold { display: grid; grid-template-columns: 150px 1fr; gap: 8px; align-items: center; }
+.tlt-fold > :first-child { color: var(--tlt-soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.tlt-fold svg { display: block; background: var(--tlt-head); }
+.tlt-lines { max-height: 300px; overflow: auto; padding: 6px 10px; border-top: 1px solid var(--tlt-line); }
+.tlt-lines button { border: 0; height: 19px; padding: 0 4px; color: var(--tlt-accent); }
+.tlt-lines code { font: 11.5px ui-monospace, monospace; white-space: pre; background: none; color: inherit; }
+.tlt-lines td:nth-child(2), .tlt-lines th:nth-child(2) { text-align: left; max-width: 60ch; overflow: hidden;
+  text-overflow: ellipsis; }
+.tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
+.tlt-line-time { position: relative; min-width: 130px; }
+.tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
+.tlt-present { zoom: 1.5; }
+.tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
+.tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
+.tlt-launches { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 0 8px 6px; max-height: 92px; overflow-y: auto; }
+.tlt-launches bdi { font-weight: 600; }
+.tlt-launches button { margin-left: 5px; }
+.tlt-launches .tlt-count { margin-left: 4px; }
 .tlt-legend button { display: inline-flex; align-items: center; gap: 5px; border-color: transparent; max-width: 22em;
   height: 21px; padding: 0 6px; }
 .tlt-legend button > bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -3642,7 +4647,7 @@ var Tip = class {
     if (i < 0 || !pointer) return;
     if (this.said !== i) {
       this.said = i;
-      const facts = factsOf(i, scene.events, this.texts, scene.header.ns);
+      const facts = factsOf(i, scene.events, this.texts, scene.header);
       const lines = facts.map(({ key, value }) => h("div", {}, `${key} `, h("span", { dir: "auto" }, value)));
       root.replaceChildren(h("b", { dir: "auto" }, this.texts.name(i)), ...lines);
     }
@@ -3788,11 +4793,30 @@ var View = class {
     this.spoken = new Spoken(scene, this.texts);
     this.bar = new Bar(
       scene,
-      { tool: () => this.tool, use: (tool) => this.use(tool), help: () => this.help(), home: () => this.stage.focus() },
+      {
+        tool: () => this.tool,
+        use: (tool) => this.use(tool),
+        help: () => this.help(),
+        save: (near) => this.offerFiles(near),
+        lines: () => this.lines.toggle(),
+        aggregate: () => this.aggregate.toggle(),
+        over: (which) => this.choose(which),
+        overs: Object.keys(options.overs ?? {}),
+        home: () => this.stage.focus()
+      },
       signal
     );
     this.legend = new Legend(scene, signal);
+    this.launches = new Launches(scene, signal);
     this.panel = new Panel(scene, this.texts, this.actions(signal));
+    this.lines = new Lines(scene);
+    this.aggregate = new Aggregate(scene);
+    const noted = (bands, told) => {
+      this.overlay.remarks = bands;
+      if (told) this.options.onRemarks?.(told);
+      this.ask();
+    };
+    this.remarks = new Remarks(scene, noted, () => this.stage.focus());
     const losses = wire.header.losses ? h("div", { class: "tlt-note tlt-warn", role: "note" }, wire.header.losses) : null;
     this.root = h(
       "div",
@@ -3806,12 +4830,17 @@ var View = class {
       h("style", {}, STYLE),
       this.bar.root,
       losses,
+      this.launches.root,
       this.note,
+      this.verdict,
       this.words,
       this.map,
       this.stage,
       this.legend.root,
       this.panel.root,
+      this.remarks.root,
+      this.lines.root,
+      this.aggregate.root,
       this.spoken.live,
       this.spoken.table
     );
@@ -3825,6 +4854,8 @@ var View = class {
     this.theme = themeOf(this.root);
     this.picture = new Picture(this.base, scene, this.texts);
     this.overlay = new Overlay(this.over, scene);
+    this.history = new History(scene);
+    this.remarks.set(options.remarks ?? []);
     this.menu = new Menu(this.stage, scene, () => this.stage.focus());
     this.minimap = new Minimap(this.map, scene, () => this.ask());
     new Pointer(
@@ -3862,13 +4893,19 @@ var View = class {
   tip;
   menu;
   note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
+  verdict = h("div", { class: "tlt-note tlt-verdict", role: "status", hidden: true });
   words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
   picture;
   overlay;
+  history;
   minimap;
   bar;
   legend;
+  launches;
   panel;
+  lines;
+  aggregate;
+  remarks;
   spoken;
   texts;
   theme;
@@ -3918,15 +4955,22 @@ var View = class {
   listen(signal) {
     const { scene, stage } = this;
     scene.on("frame", () => this.redraw());
-    scene.on("hover", () => this.ask());
+    scene.on("hover", () => {
+      this.legend.measure(scene.measured ? measuredText(scene, scene.measured) : "");
+      this.ask();
+    });
     scene.on("focus", () => {
       this.panel.show();
+      this.lines.mark();
+      this.aggregate.show();
       this.spoken.say();
       this.bar.show();
       this.ask();
     });
     scene.on("selection", () => {
       this.panel.aggregate();
+      this.lines.mark();
+      this.aggregate.show();
       this.tellSelection();
     });
     let { unit } = scene.state;
@@ -3935,6 +4979,9 @@ var View = class {
       unit = scene.state.unit;
       this.bar.show();
       this.legend.show();
+      this.launches.show();
+      this.lines.show();
+      this.aggregate.show();
       this.soon();
     });
     scene.on("moved", () => this.soon());
@@ -4054,7 +5101,7 @@ var View = class {
   }
   drawFrame(clientWidth, height) {
     const { scene } = this;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = (window.devicePixelRatio || 1) * this.scale;
     const body = Math.max(height - AXIS - scene.rows.pinnedHeight, 0);
     const scrolls = scene.rows.height > body;
     const width = clientWidth - (scrolls ? SCROLLBAR : 0);
@@ -4085,6 +5132,11 @@ var View = class {
     this.minimap.draw(clientWidth, gutter, ratio, this.theme);
     this.root.dataset.drawn = "";
   }
+  /** How much larger than it says everything is: for presenting. */
+  get scale() {
+    const { stage } = this;
+    return stage.offsetWidth ? stage.getBoundingClientRect().width / stage.offsetWidth : 1;
+  }
   // Hovering
   pointed(x, y) {
     this.at = x === null ? null : { x, y };
@@ -4099,6 +5151,11 @@ var View = class {
       search: () => this.bar.search.focus(),
       help: () => this.help(),
       copy: () => this.copy(),
+      go: (by) => this.history.go(by),
+      present: () => this.present(),
+      remark: () => this.remarks.begin(),
+      lines: () => this.lines.toggle(),
+      aggregate: () => this.aggregate.toggle(),
       leave: () => this.leave(),
       use: (tool) => this.use(tool),
       nextColor: () => this.scene.set({ colorBy: COLOR_BY[(COLOR_BY.indexOf(this.scene.state.colorBy) + 1) % COLOR_BY.length] })
@@ -4120,6 +5177,12 @@ var View = class {
     if (this.helping) this.help();
     else if (scene.selected || scene.area || scene.measured || scene.focused >= 0) scene.clearSelection();
     else this.stage.blur();
+  }
+  /** Larger, without search, for those who look from afar; and back. */
+  present() {
+    this.root.classList.toggle("tlt-present");
+    this.bar.fit();
+    this.redraw();
   }
   help() {
     if (this.helping) {
@@ -4150,11 +5213,60 @@ var View = class {
   }
   copy() {
     const { focused, selected, events, header } = this.scene;
-    const parts = focused >= 0 ? [asText(focused, events, this.texts, header.ns)] : [];
+    const parts = focused >= 0 ? [asText(focused, events, this.texts, header)] : [];
     if (selected) parts.push(this.panel.asText());
     const text = parts.join("\n\n");
     if (!text) return;
     copyText(text, this.root).catch(() => this.scene.say("this page may not write to the clipboard"));
+  }
+  // What is drawn over the lanes
+  choose(which) {
+    const known = this.options.overs?.[which];
+    if (known || !which) this.setOver(known ?? null);
+    if (!known) this.options.onOver?.(which);
+  }
+  /** Draw these bands over the lanes, and say what they come to; null for none. */
+  setOver(over) {
+    const shown = over?.which ? over : null;
+    this.overlay.bands = shown && new Bands(shown, this.scene);
+    this.verdict.textContent = shown?.words ?? "";
+    this.verdict.hidden = !shown?.words;
+    this.bar.showOver(shown?.which ?? "");
+    this.ask();
+  }
+  /** Take over notes that were written elsewhere. */
+  setRemarks(remarks) {
+    this.remarks.set(remarks);
+  }
+  // What is taken away
+  offerFiles(near) {
+    const box = near.getBoundingClientRect();
+    const stage = this.stage.getBoundingClientRect();
+    const { selected, header } = this.scene;
+    const name2 = header.title || "timeline";
+    const fail = (error) => this.scene.say(error.message);
+    const picture = () => {
+      this.draw();
+      return asPng(pictureOf([this.base, this.over], this.scene, this.frame, this.theme));
+    };
+    const entries = [
+      ["Copy the picture", () => this.copyPicture(picture()).catch(fail)],
+      ["Save the picture", () => picture().then((blob) => download(blob, `${name2}.png`), fail)],
+      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name2)]
+    ];
+    const { onPage } = this.options;
+    if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
+    this.menu.show(entries, box.left - stage.left - 120, 0);
+  }
+  async copyPicture(picture) {
+    if (!navigator.clipboard?.write) throw new Error("this page may not write to the clipboard: save the picture");
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
+    this.scene.say("");
+  }
+  saveRows(name2) {
+    const { text, note } = rowsOf(this.scene, this.texts);
+    download(new Blob([text], { type: "text/csv" }), `${name2}.csv`);
+    if (note) this.scene.say(note);
   }
   // Python's end
   /** After a moment without further change, list what is in view and tell how the view was changed. */
@@ -4229,6 +5341,54 @@ async function inflate(packed) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+// src/saved.ts
+var GRACE_MS = 1e3;
+function define(name2) {
+  if (customElements.get(name2)) return;
+  class Saved extends HTMLElement {
+    sight = new IntersectionObserver((entries) => this.seen(entries[entries.length - 1]));
+    place = document.createElement("div");
+    view = null;
+    waiting = 0;
+    connectedCallback() {
+      this.sight.observe(this);
+    }
+    disconnectedCallback() {
+      this.sight.disconnect();
+      this.close();
+    }
+    seen(entry) {
+      clearTimeout(this.waiting);
+      if (entry.isIntersecting && !this.view) this.waiting = window.setTimeout(() => this.open(), GRACE_MS);
+      else if (!this.getClientRects().length) this.close();
+    }
+    async open() {
+      const { header, columns, options } = this.dataset;
+      if (!this.getClientRects().length || !header || !columns) return;
+      const stills = [...this.children];
+      this.append(this.place);
+      const view = await mount(this.place, { header, columns }, JSON.parse(options ?? "{}")).catch((error) => {
+        console.error(error);
+        this.place.remove();
+        return null;
+      });
+      if (!view) return;
+      this.view = view;
+      for (const still of stills) still.hidden = true;
+      if (!this.isConnected) this.close();
+    }
+    close() {
+      clearTimeout(this.waiting);
+      this.view?.close();
+      this.view = null;
+      this.place.remove();
+      this.place.replaceChildren();
+      for (const still of this.children) still.hidden = false;
+    }
+  }
+  customElements.define(name2, Saved);
+}
+
 // src/widget.ts
 var PATIENCE_MS = 6e4;
 async function render({ model, el }) {
@@ -4267,6 +5427,14 @@ async function render({ model, el }) {
         model.set("view", saved);
         model.save_changes();
       },
+      overs: Object.fromEntries((model.get("overs") ?? []).map((which) => [which, null])),
+      onOver: (which) => model.send({ kind: "over", which }),
+      remarks: model.get("remarks") ?? [],
+      onRemarks: (remarks) => {
+        model.set("remarks", [...remarks]);
+        model.save_changes();
+      },
+      onPage: () => model.send({ kind: "page" }),
       onSelection: (runs) => {
         model.set("selected", new DataView(runs.buffer));
         model.save_changes();
@@ -4276,6 +5444,7 @@ async function render({ model, el }) {
     if (signal.aborted) view.close();
     view.setSelection(bytesOf(model.get("selected")));
     view.say(model.get("instead"));
+    view.setOver(model.get("over") ?? null);
   };
   const open = () => load().catch((error) => {
     still.show();
@@ -4290,9 +5459,15 @@ async function render({ model, el }) {
     clearTimeout(asked);
     view?.close();
   });
+  listen("msg:custom", ((content, buffers) => {
+    if (content.kind === "page")
+      download(new Blob([bytesOf(buffers[0])], { type: "text/html" }), `${content.name}.html`);
+  }));
   listen("change:header", reload);
   listen("change:columns", reload);
   listen("change:instead", () => view?.say(model.get("instead")));
+  listen("change:over", () => view?.setOver(model.get("over") ?? null));
+  listen("change:remarks", () => view?.setRemarks(model.get("remarks") ?? []));
   listen("change:view", () => view?.setView(model.get("view")));
   listen("change:selected", () => view?.setSelection(bytesOf(model.get("selected"))));
   open();
@@ -4341,5 +5516,8 @@ var Still = class {
 var widget = { render };
 export {
   widget as default,
+  define,
+  followHash,
+  fromHash,
   mount
 };

@@ -3,5 +3,5 @@
 options   what is to be marked
 marks     puts ranges around operators and loops, before TileLang schedules them (names, source)
 sync      marks the waits and arrivals that the schedule has brought
-settle    leaves out what the schedule refuses
+fallback  leaves out what the schedule refuses
 """

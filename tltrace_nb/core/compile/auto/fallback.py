@@ -1,69 +1,51 @@
 """Automatic markers that cannot be kept in place are left out; those of the author are refused.
 
-In: a PrimFunc with automatic markers among its placeholders, and the attempt to schedule it. Out: the PrimFunc with the
-most of them that the attempt takes, what the attempt made of it, and a note of what was left out.
+In: a PrimFunc with automatic markers among its placeholders, and its schedule without them. Out: the most of them that
+TileLang's schedule has places for, and a note of what was left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from tltrace_nb.core.compile.carried import is_marker
+from tltrace_nb.core.compile.dry_run import Placed, placed
 from tltrace_nb.core.compile.ir import Stmt, rebuild, sequence, walk
 from tltrace_nb.core.compile.markers import Flow, Marker, Over, read_marker
+from tltrace_nb.core.compile.schedule import Scheduler
 
 
-class Attempt(Protocol):
-    """What an attempt makes of a PrimFunc: which of its sites, in order of appearance, record somewhere."""
+def with_most_markers(func: Any, bare: Any, scheduler: Scheduler) -> tuple[Placed, str]:
+    """The kernel with as few automatic markers left out as possible, and a note on those, empty where all stay.
 
-    @property
-    def placed_sites(self) -> frozenset[int]: ...
-
-
-Result = TypeVar("Result", bound=Attempt)
-
-
-@dataclass(frozen=True, slots=True)
-class Settled(Generic[Result]):
-    """A PrimFunc whose automatic markers all stay, what the attempt made of it, and the note on those left out."""
-
-    func: Any
-    result: Result
-    note: str
-
-
-def settle(func: Any, attempt: Callable[[Any], Result]) -> Settled[Result]:
-    """Leave out as few automatic markers as the attempt asks for.
-
-    Raises what ``attempt`` raises for the kernel without automatic markers.
+    Raises what ``placed`` raises for the kernel without automatic markers.
     """
     automatic = [marker for marker in _markers(func) if marker.automatic]
-    numbers = list(dict.fromkeys(marker.range for marker in automatic))
+    ranges = list(dict.fromkeys(marker.range for marker in automatic))
 
     def only(kept: list[int]) -> Any:
-        return _without(func, set(numbers) - set(kept))
+        return _without(func, set(ranges) - set(kept))
 
-    def tried(kept: list[int]) -> Result | None:
+    def tried(kept: list[int]) -> Placed | None:
         try:
-            return attempt(only(kept))
+            return placed(only(kept), bare, scheduler)
         except Exception:  # TileLang's errors are of many kinds, and without the markers it may have none
             return None
 
-    kept, result = numbers, tried(numbers)
-    if result is None:
-        attempt(only([]))
-        kept = _most(numbers, lambda some: tried(some) is not None)
-        result = attempt(only(kept))
-    silent = {m.range for i, m in enumerate(_markers(only(kept))) if m.automatic and i not in result.placed_sites}
+    kept, found = ranges, tried(ranges)
+    if found is None:
+        placed(only([]), bare, scheduler)  # the author's own have places
+        kept = _most(ranges, lambda some: tried(some) is not None)
+        found = placed(only(kept), bare, scheduler)
+    silent = {m.range for i, m in enumerate(_markers(only(kept))) if m.automatic and i not in found.sites}
     if silent:
         kept = [number for number in kept if number not in silent]
-        result = attempt(only(kept))
+        found = placed(only(kept), bare, scheduler)
     gone = [m for m in automatic if m.range not in kept and m.over is Over.STATEMENTS]
     names = list(dict.fromkeys(f"{marker.name} ({marker.source})" for marker in gone))
     note = f"automatic markers left out, as TileLang's schedule has no place for them: {', '.join(names)}"
-    return Settled(only(kept), result, note if names else "")
+    return found, note if names else ""
 
 
 def _most(numbers: list[int], works: Callable[[list[int]], bool]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Text and facts as every file format can hold them.
+"""Where a trace comes from, and what it lost, as every file format can hold it.
 
 In: strings and traces. Out: text without lone surrogates, and what a file says of its trace.
 """
@@ -11,7 +11,7 @@ import pandas as pd
 
 from tltrace_nb._version import __version__
 from tltrace_nb.base.words import utf8
-from tltrace_nb.data import headline as summary
+from tltrace_nb.data.headline import headline, troubles
 from tltrace_nb.render.text import badge
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ def loss_rows(trace: TraceData) -> Iterator[dict[str, Any]]:
         }
 
 
-def facts(trace: TraceData) -> dict[str, str]:
+def provenance(trace: TraceData) -> dict[str, str]:
     """Where the trace comes from and how far to trust it, by name; what is not known is left out."""
     meta = trace.meta
     told = {
-        "trace": summary.headline(trace),
+        "trace": headline(trace),
         "kernel": meta.kernel or trace.table.kernel,
         "device": meta.device,
         "gpu": meta.gpu,
         "trust": str(badge(meta) or ""),
-        "incomplete": " · ".join(summary.troubles(trace)),
+        "incomplete": " · ".join(troubles(trace)),
         "driver": meta.driver,
         "cuda": meta.cuda,
         "versions": ", ".join(f"{package} {version}" for package, version in sorted(meta.versions.items())),

@@ -1,0 +1,148 @@
+"""What is drawn over the lanes: the critical path, waits with their cause, and the rows of any frame."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from timeline_tab import Tab, model_state
+
+from tltrace_nb import Timeline, datasets
+from tltrace_nb.widget.overlays import bands, critical_path, waits
+from tltrace_nb.widget.wire import encode
+
+pytestmark = pytest.mark.browser
+TRACE = datasets.load("h200/roles_split")
+LIT = """() => {
+  const canvas = document.querySelectorAll(".tlt-stage canvas")[1];
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let lit = 0;
+  for (let i = 3; i < data.length; i += 4) lit += data[i] > 0;
+  return lit;
+}"""
+
+
+@pytest.fixture
+def tab(browser: Any) -> Any:
+    tab = Tab(browser, viewport={"width": 1400, "height": 900})
+    yield tab
+    assert tab.errors == []
+    tab.page.close()
+
+
+def show(tab: Tab, over: dict[str, Any] | None) -> int:
+    """Draw it; how many pixels are lit over the lanes."""
+    tab.do("(over) => { view.setOver(over); view.draw(); }", over)
+    return int(tab.do(LIT))
+
+
+def test_nothing_is_drawn_until_it_is_asked_for(tab: Tab) -> None:
+    tab.open(TRACE, arrows="none", view={"arrows": "none"})
+    assert show(tab, None) == 0
+    assert tab.page.get_by_label("Over the lanes").count() == 0
+
+
+def test_the_critical_path_is_drawn_and_said_in_words(tab: Tab) -> None:
+    tab.open(TRACE, view={"arrows": "none"})
+    assert show(tab, critical_path(TRACE)) > 1000
+    assert tab.page.locator(".tlt-verdict").inner_text().startswith("the critical path is ")
+    assert show(tab, None) == 0
+    assert not tab.page.locator(".tlt-verdict").is_visible()
+
+
+def test_waits_are_drawn_with_their_cause(tab: Tab) -> None:
+    tab.open(TRACE, view={"arrows": "none"})
+    assert show(tab, waits(TRACE)) > 1000
+    assert tab.page.locator(".tlt-verdict").inner_text().startswith("blocked: mma ← load ")
+
+
+def test_a_band_is_over_the_lanes_of_its_cta_at_its_time(tab: Tab) -> None:
+    tab.open(TRACE, view={"arrows": "none", "unit": "cycles", "collapsed": []})
+    frame = pd.DataFrame({"start": [1000, 1000], "end": [2000, 2000], "cta": [1, 1], "thread": [0, 128]})
+    both = show(tab, bands(frame))
+    assert show(tab, bands(frame.iloc[:1])) == pytest.approx(both / 2, rel=0.05)
+    assert show(tab, bands(frame.drop(columns="thread").iloc[:1])) == pytest.approx(both, rel=0.05)
+    wide = tab.scene("1000 / (scene.span.to - scene.span.from) * (view.frame.width - view.frame.gutter)")
+    assert show(tab, bands(frame.iloc[:1])) == pytest.approx(wide * 20, rel=0.1)
+
+
+def test_a_view_asks_python_and_draws_what_comes(tab: Tab) -> None:
+    state = model_state(encode(TRACE), b"", overs=["waits"], over={})
+    columns = f"new DataView(bytes('{_packed()}').buffer)"
+    tab.do(
+        f"() => {{ window.model = model_of({{ ...{state}, columns: {columns} }});"
+        " widget.render({ model, el: document.getElementById('home') }); }"
+    )
+    tab.page.locator(".tlt[data-drawn]").wait_for()
+    tab.page.get_by_label("Over the lanes").select_option("waits")
+    assert tab.do("() => model.sent") == [{"kind": "over", "which": "waits"}]
+    tab.do("(over) => { model.state.over = over; model.tell('change:over'); }", waits(TRACE))
+    tab.page.locator(".tlt-verdict").wait_for()
+    assert tab.page.get_by_label("Over the lanes").input_value() == "waits"
+
+
+def _packed() -> str:
+    import base64
+    import gzip
+
+    return base64.b64encode(gzip.compress(encode(TRACE).columns)).decode()
+
+
+def test_a_page_has_both_with_it(browser: Any, tmp_path: Path) -> None:
+    page = browser.new_page()
+    page.goto(TRACE.to_html(tmp_path / "a.html").as_uri())
+    page.wait_for_selector("[data-ready]")
+    for which in ("critical path", "waits"):
+        page.get_by_label("Over the lanes").select_option(which)
+        assert page.locator(".tlt-verdict").inner_text()
+    page.close()
+
+
+# Python's end
+
+
+def test_a_timeline_is_asked_by_its_view_and_by_its_author() -> None:
+    timeline = Timeline(TRACE)
+    timeline._handle_custom_msg({"kind": "over", "which": "waits"}, [])
+    assert timeline.over["which"] == "waits"
+    assert len(timeline.over["spans"]["cta"]) == len(TRACE.waits(each=True))
+    timeline.show(TRACE.waits(each=True).query("blocked > 100"), "long ones")
+    assert timeline.over["words"] == "long ones"
+    json.dumps(timeline.over)
+    timeline.show(None)
+    assert timeline.over == {}
+
+
+def test_several_launches_have_each_its_path() -> None:
+    timeline = Timeline([TRACE, datasets.load("h200/roles_together")])
+    timeline.show("critical path")
+    assert set(timeline.over["spans"]["launch"]) == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("what", "error", "said"),
+    [
+        ("crit", ValueError, "give one of 'critical path', 'waits'"),
+        (3, TypeError, "a DataFrame with the columns start, end and cta"),
+        (pd.DataFrame({"start": [1]}), ValueError, "the frame lacks end, cta"),
+        (pd.DataFrame({"start": ["a"], "end": [1], "cta": [0]}), ValueError, "column start must be numbers"),
+        (
+            pd.DataFrame({"start": range(60_000), "end": 1, "cta": 0}),
+            ValueError,
+            "60,000 rows, of which at most 50,000",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_answered(what: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        Timeline(TRACE).show(what)
+
+
+def test_a_frame_that_is_no_trace_says_that_it_does_not_know() -> None:
+    rows = {"name": ["a"], "lane": "main", "cta": 0, "thread": 0, "start": [0], "end": [30]}
+    timeline = Timeline(pd.DataFrame(rows))
+    timeline.show("critical path")
+    assert timeline.over["words"] == "no range bounds a CTA; a frame alone does not tell it, a trace does"

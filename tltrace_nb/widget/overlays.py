@@ -1,0 +1,127 @@
+"""What is drawn over the lanes: the critical path, waits with their cause, or the rows of any frame.
+
+In: a trace, or a frame with the columns start, end and cta. Out: a dictionary as ``frontend/src/bands.ts`` reads it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tltrace_nb.base.checks import wrong
+from tltrace_nb.base.words import clean
+from tltrace_nb.data.trace_data import TraceData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tltrace_nb.data.frames import TraceLike
+
+MOST = 50_000
+"""Most rows that are drawn over the lanes."""
+NEEDED = ("start", "end", "cta")
+NAMED = 3
+"""Names in a verdict."""
+AUTOMATIC_WAITS = "wait *"
+"""How automatic markers call waits."""
+
+
+def bands(frame: object, words: str = "", *, which: str = "frame", linked: bool = False) -> dict[str, Any]:
+    """The rows of ``frame`` as bands over the lanes of their CTA, or of their ``thread`` or ``lane`` if it has these.
+
+    ``start`` and ``end`` are cycles since the CTA's entry. ``name`` is written on a band, ``launch`` says of which
+    launch it is. ``linked``: a line leads from each to the next of its CTA. Raises ``TypeError`` for what is no frame
+    and ``ValueError`` for columns that are missing, values that are no numbers, or too many rows.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        known = ", ".join(map(repr, OVERLAYS))
+        wrong("what", frame, f"{known}, or a DataFrame with the columns start, end and cta", TypeError)
+    lacking = [column for column in NEEDED if column not in frame]
+    if lacking:
+        raise ValueError(f"the frame lacks {', '.join(lacking)}: bands need {', '.join(NEEDED)}, and may have a thread")
+    for column in NEEDED:
+        if not pd.api.types.is_numeric_dtype(frame[column].dtype) or frame[column].isna().any():
+            raise ValueError(f"column {column} must be numbers, and none of them missing")
+    if len(frame) > MOST:
+        raise ValueError(f"the frame has {len(frame):,} rows, of which at most {MOST:,} are drawn: select some")
+    rows = frame.sort_values(["cta", "start"], kind="stable")
+    spans: dict[str, Any] = {key: rows[key].tolist() for key in NEEDED}
+    for key in ("thread", "launch"):
+        spans[key] = rows[key].astype("int64").tolist() if key in rows else None
+    spans["lane"] = rows["lane"].astype(str).tolist() if "lane" in rows else None
+    names = rows["name"] if "name" in rows else pd.Series("", rows.index)
+    spans["text"] = [clean(str(name), 60) if not pd.isna(name) and str(name) else "" for name in names]
+    return {"which": which, "words": words, "linked": linked, "spans": spans}
+
+
+def critical_path(trace: TraceLike) -> dict[str, Any]:
+    """The chain of ranges that bounds each CTA, and in words what it consists of."""
+
+    def of(one: TraceData) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        from tltrace_nb.analysis.critical_path import critical_path
+
+        found = critical_path(one)
+        return pd.DataFrame(found[found["critical"]]), found.notes
+
+    chain, notes = _of_all(trace, of)
+    if chain.empty:
+        return bands(_no_rows(), "; ".join(("no range bounds a CTA", *notes)), which="critical path")
+    shares = _shares(chain.groupby("name", observed=True)["on_path"].sum(), int(chain["gap"].sum()))
+    words = "; ".join((f"the critical path is {shares}", *notes))
+    return bands(chain.iloc[:MOST], words, which="critical path", linked=True)
+
+
+def waits(trace: TraceLike) -> dict[str, Any]:
+    """The blocked time of every thread with its cause, and in words who waits for whom."""
+
+    def of(one: TraceData) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        from tltrace_nb.analysis.waits import waits
+
+        automatic = one.events["name"].astype(str).str.startswith(AUTOMATIC_WAITS[:-1]).any()
+        found = waits(one, AUTOMATIC_WAITS if automatic else (), each=True)
+        return pd.DataFrame(found), found.notes
+
+    found, notes = _of_all(trace, of)
+    if found.empty:
+        return bands(_no_rows(), "; ".join(("no waits", *notes)), which="waits")
+    cause = found["producer"].astype(object).where(found["producer"].notna(), found["barrier"].astype(object))
+    what = found["name"].astype(str) + cause.map(lambda name: "" if pd.isna(name) else f" ← {name}")
+    total = found.groupby(what)["blocked"].sum().nlargest(NAMED)
+    told = ", ".join(f"{clean(str(name), 50)} {cycles:,} cycles" for name, cycles in total.items())
+    words = f"blocked: {told} in all"
+    return bands(found.assign(name=what).iloc[:MOST], "; ".join((words, *notes)), which="waits")
+
+
+OVERLAYS: Mapping[str, Callable[[TraceLike], dict[str, Any]]] = {"critical path": critical_path, "waits": waits}
+"""What a view can be asked for, by name."""
+
+
+def _of_all(
+    trace: TraceLike, of: Callable[[TraceData], tuple[pd.DataFrame, tuple[str, ...]]]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The rows of a trace, or of all traces in one, and the notes on them."""
+    if isinstance(trace, TraceData):
+        return of(trace)
+    traces: Mapping[int, TraceData] = getattr(trace, "traces", {})
+    if not traces:
+        return _no_rows(), ("a frame alone does not tell it, a trace does",)
+    part = "launch" if "launch" in trace.events else "rank"
+    found = [(number, *of(one)) for number, one in traces.items()]
+    rows = pd.concat([frame.assign(**{part: number}) for number, frame, _ in found], ignore_index=True)
+    return rows, tuple(dict.fromkeys(note for _, _, notes in found for note in notes))
+
+
+def _no_rows() -> pd.DataFrame:
+    return pd.DataFrame({key: np.zeros(0, np.int64) for key in NEEDED})
+
+
+def _shares(by_name: pd.Series[Any], gaps: int) -> str:
+    """Names with their share of a whole, the largest first, and what is between them."""
+    whole = max(int(by_name.sum()) + gaps, 1)
+    largest = by_name.nlargest(NAMED)
+    parts = [f"{clean(str(name), 40)} {cycles / whole:.0%}" for name, cycles in largest.items()]
+    rest = int(by_name.sum()) - int(largest.sum())
+    parts += [f"other ranges {rest / whole:.0%}"] * (rest > 0) + [f"between them {gaps / whole:.0%}"] * (gaps > 0)
+    return ", ".join(parts)
