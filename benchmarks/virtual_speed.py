@@ -4,12 +4,14 @@
 
 Needs no GPU. A pipelined GEMM of 1,024³ halves (tiles of 128×128×32), computed and with ``functional=False``, and an
 elementwise kernel of 4,096 CTAs: the best of three runs, scheduling included, and the peak of the memory,
-inputs, outputs and slots included. Then how the time of a run grows with the waits of one CTA and with the CTAs.
+inputs, outputs and slots included. Then large grids without values, of which a sample runs, and how the time of a run
+that simulates every CTA grows with the waits of one CTA and with the CTAs.
 """
 
 import time
 import tracemalloc
 
+import sweep_kernels
 import tilelang.language as T
 import torch
 
@@ -99,7 +101,7 @@ def growth() -> None:
         ("CTAs of 8 waits", [(8, ctas) for ctas in (200, 2_000, 20_000)]),
     ):
         for turns, ctas in cases:
-            ready = compile_virtual(growing(turns, ctas), "a100", functional=False)
+            ready = compile_virtual(growing(turns, ctas), "a100", functional=False, every_cta=True)
             inputs = [torch.zeros(64, 32 * turns).half(), torch.zeros(32 * turns, 64).half()]
             best = float("inf")
             for _ in range(REPEATS):
@@ -109,8 +111,24 @@ def growth() -> None:
             print(f"{turns if ctas == 1 else ctas:7,} {what:28} {best:6.2f} s")
 
 
+def large() -> None:
+    """Print what large grids take without values, scheduling and slots included."""
+    for what, kernel in (
+        ("GEMM, 16,384 CTAs of 256 turns", sweep_kernels.gemm(m=16384, n=16384, k=8192)),
+        ("attention, 8,192 CTAs", sweep_kernels.attention(heads=512, length=2048)),
+        ("causal attention, 8,192 CTAs", sweep_kernels.attention(heads=512, length=2048, order="short first")),
+        ("row sums, 40,960 CTAs", sweep_kernels.row_sum(rows=16 * 40960)),
+        ("elementwise, 65,536 CTAs", sweep_kernels.elementwise(n=1 << 26)),
+    ):
+        buffers = [kernel.buffer_map[parameter] for parameter in kernel.params]
+        inputs = [torch.empty([int(e) for e in b.shape], dtype=getattr(torch, str(b.dtype))) for b in buffers]
+        start = time.perf_counter()
+        _, taken = compile_virtual(kernel, functional=False).run(inputs)
+        print(f"{what:36} {time.perf_counter() - start:6.2f} s: {taken.meta.note.partition(';')[0]}")
+
+
 def main() -> None:
-    """Measure all three, and the growth."""
+    """Measure all three, large grids, and the growth."""
     a, b = (torch.randn(1024, 1024).half() for _ in range(2))
     small = torch.zeros(256, 256).half()
     trace.simulate(gemm(256), small, small)  # what only the first run of a process does
@@ -118,6 +136,7 @@ def main() -> None:
     measure("GEMM 1,024³, functional=False", gemm(), a, b, output=a.numel() * 2, functional=False)
     x = torch.randn(4096 * 1024)
     measure("elementwise, 4,096 CTAs", elementwise(), x, output=x.numel() * 4)
+    large()
     growth()
 
 

@@ -94,7 +94,7 @@ NODES: Mapping[str, Mapping[str, Decision]] = {
 
 ATTRIBUTES: Mapping[str, Decision] = {
     "thread_extent": "the launch has its extents",
-    "kWarpSpecializationScope": "which role a branch is: the branch itself says which threads take it",
+    "kWarpSpecializationScope": "which role a branch is: the branch itself says which threads; footprint reads it",
     "kCustomWarpSpecialization": "keeps TileLang's scheduler away, which has run",
     "warp_specialize": "which role a branch is: the branch itself says which threads take it",
     "tl.ws_op_id": "names an operator for TileLang's scheduler, which has run",

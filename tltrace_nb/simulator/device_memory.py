@@ -19,13 +19,13 @@ class DeviceMemory:
     """The L2 and the memory of a GPU, or of a part of it, during one launch after the other.
 
     ``stands_for``: on how many parts the same goes on; of as many requests, which come one after the other, each is the
-    one in the middle.
+    first: it is served as fast as by the whole, and keeps those behind it waiting for as long as all of them would.
     """
 
     def __init__(self, gpu: Gpu, stands_for: float = 1.0):
         self._l2_bytes = gpu.l2_bytes
         self._l2_rate, self._rate = gpu.l2_bytes_per_cycle, device_bytes_per_cycle(gpu)
-        self._behind = (1 - 1 / stands_for) / 2
+        self._behind = 1 - 1 / stands_for
         self._l2_free = self._free = 0.0
         self._first = self._missing = 0.0
         self._later = gpu.latencies.miss
@@ -36,8 +36,10 @@ class DeviceMemory:
         self._missing = min(1.0, max(0.0, exceeds))
         self._first = footprint * part
 
-    def serve(self, t: float, moved: float, fetched: float) -> float:
-        """When a request is done; ``fetched``: what memory moves where the L2 has none of it."""
+    def serve(self, t: float, moved: float, fetched: float, waits: bool) -> float:
+        """When a request is done. ``fetched``: what memory moves where the L2 has none of it; ``waits``: somebody does,
+        for as long as it takes from there.
+        """
         takes = moved / self._l2_rate
         self._l2_free = max(t, self._l2_free) + takes
         end = self._l2_free - takes * self._behind
@@ -46,5 +48,5 @@ class DeviceMemory:
             if self._missing:
                 takes = fetched * self._missing / self._rate
                 self._free = max(t, self._free) + takes
-                end = max(end, self._free - takes * self._behind) + self._later * self._missing
+                end = max(end, self._free - takes * self._behind) + (self._later * self._missing if waits else 0.0)
         return end

@@ -247,7 +247,7 @@ class Engine:
             free[unit] = done
             end = max(end, done)
         if cost.bytes:
-            end = max(end, self._memory.serve(t, cost.bytes, cost.fetched))
+            end = max(end, self._memory.serve(t, cost.bytes, cost.fetched, cost.latency > 0))
         return end + cost.latency
 
     def _tma(self, thread_group: ThreadGroup, request: CopyTma) -> None:

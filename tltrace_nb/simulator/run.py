@@ -45,6 +45,7 @@ from tltrace_nb.simulator.registers import written_out
 from tltrace_nb.simulator.repeating import repeated
 from tltrace_nb.simulator.sampling import LEAST_WAVES
 from tltrace_nb.simulator.source_lines import lines
+from tltrace_nb.simulator.spills import note as spill_note
 from tltrace_nb.simulator.storage import Layout, number
 from tltrace_nb.simulator.thread_groups import accesses
 from tltrace_nb.simulator.unwritten import KINDS, Before, Watch, settle, stored
@@ -121,6 +122,8 @@ class SimulatedKernel:
         slots = np.zeros((rows, writers, words), np.int64)
         taken = (footprint(program, self.gpu, scalars) for program in self.programs)
         simulated = Simulated(slots, tuple(grids), tuple((each.registers, each.shared) for each in taken))
+        spills = (spill_note(program.shape, program.spreads, self.gpu) for program in self.programs)
+        simulated.note = "; ".join(dict.fromkeys(filter(None, spills)))
         if started is not None:
             started(simulated)
 
@@ -168,7 +171,8 @@ class SimulatedKernel:
                     with contextlib.suppress(UnwrittenError):
                         launched()  # the trace is that of the run which failed
                     raise
-                simulated.note = f"{error} (no output, branch or address depends on it)"
+                said = f"{error} (no output, branch or address depends on it)"
+                simulated.note = "; ".join(filter(None, (simulated.note, said)))
         finally:
             bound.pack()
             for line in engine.printed if self.functional else ():

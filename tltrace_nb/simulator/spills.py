@@ -33,6 +33,16 @@ def accumulators(shape: LaunchShape, spreads: Mapping[Any, Spread]) -> int:
     return sum(held.values())
 
 
+def note(shape: LaunchShape, spreads: Mapping[Any, Spread], gpu: Gpu) -> str:
+    """What is to be said of a launch whose accumulators do not fit; empty where they do."""
+    if not (over := spilled(shape, spreads, gpu)):
+        return ""
+    return (
+        f"registers spill: accumulators take {accumulators(shape, spreads):,} registers of each thread, {over:,} more "
+        "than fit; give the kernel more threads or smaller tiles"
+    )
+
+
 def spilled(shape: LaunchShape, spreads: Mapping[Any, Spread], gpu: Gpu) -> int:
     """Registers of a thread that are written to memory and read again at every product."""
     share = gpu.registers_per_sm // shape.threads
