@@ -20,7 +20,7 @@ from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime.jit import compile_traced
-from tltrace_nb.core.runtime.kept import SETTLED_AT_ONCE
+from tltrace_nb.core.runtime.kept import TIMES_AT_ONCE
 from tltrace_nb.core.runtime.launch import POOLED, TracedLaunch
 from tltrace_nb.core.runtime.traced import TracedKernel
 
@@ -286,7 +286,7 @@ def test_thousands_of_launches_leave_the_slots_of_a_few_on_the_card() -> None:
     for _ in range(100):
         traced(a, b)
     before, reserved = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
-    few = (SETTLED_AT_ONCE + POOLED) * max(traced.launches.plan(()).nbytes, 512)  # the allocator's least
+    few = (TIMES_AT_ONCE + POOLED) * max(traced.launches.plan(()).nbytes, 512)  # the allocator's least
     for _ in range(5_000):
         traced(a, b)
     torch.cuda.synchronize()
