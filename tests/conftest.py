@@ -9,12 +9,17 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+import tiers
 import torch
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell, and in all that it starts
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NVCC = shutil.which("nvcc") is not None or bool(os.environ.get("CUDA_HOME"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    tiers.wide = "not wide" not in config.option.markexpr
 
 
 def pytest_report_header() -> str:

@@ -200,7 +200,7 @@ def children(tmp_path: Path, script: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("how", ["fork", "spawn", "command"])
+@pytest.mark.parametrize("how", ["fork", "command", pytest.param("spawn", marks=pytest.mark.wide)])
 def test_run_reaches_the_processes_that_a_script_starts(
     children: Path, how: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 import type { Unit } from "./axis";
 import { css } from "./color";
+import { differences } from "./difference";
 import { h } from "./dom";
 import { lightHint } from "./facts";
 import { clean, count, duration, number, short } from "./format";
@@ -106,13 +107,26 @@ export class Bar {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, stats, save, help);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, save, help);
+    const panels = h("span", { class: "tlt-group", role: "group", "aria-label": "Under the lanes" }, lines, stats);
     const worn = badge
       ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text)
       : null;
     const there = <T>(elements: readonly (T | null)[]) => elements.filter((each) => each !== null);
     const over = to.overs.length ? this.over : null;
-    this.spare = there([device, counted, over, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    this.spare = there([
+      device,
+      panels,
+      over,
+      counted,
+      arrows,
+      this.colors,
+      drags,
+      unit,
+      this.hidden,
+      this.found,
+      whole,
+    ]);
     this.items = there([
       header.title ? title : null,
       worn,
@@ -127,6 +141,7 @@ export class Bar {
       over,
       unit,
       drags,
+      panels,
       whole,
     ]);
     this.more.setAttribute("aria-expanded", "false");
@@ -260,6 +275,8 @@ export class Legend {
     "aria-label": "Names: click hides one, Alt click shows it alone",
   });
   private readonly counts: Uint32Array;
+  /** Of the mean duration of a name, against the run before. */
+  private readonly changes: ReadonlyMap<string, string>;
   private readonly chips = new Map<string, HTMLElement>();
   private readonly scales = h("span");
   private readonly measured = h("span", { class: "tlt-measured", role: "status", hidden: true });
@@ -277,6 +294,7 @@ export class Legend {
     signal: AbortSignal,
   ) {
     const { events } = scene;
+    this.changes = scene.ghost ? differences(scene.ghost.events, events) : new Map();
     this.counts = new Uint32Array(events.names.length);
     for (let i = 0; i < events.count; i++) this.counts[events.nameCode(i)]++;
     const order = events.names.map((_, n) => n).filter((n) => this.counts[n]);
@@ -299,12 +317,14 @@ export class Legend {
     const name = this.scene.events.names[n];
     const swatch = h("span", { class: "tlt-swatch" });
     swatch.style.background = this.scene.paint.nameCss(n);
+    const change = this.changes.get(name);
     const chip = h(
       "button",
       { type: "button" },
       swatch,
       h("bdi", {}, clean(name, 60)),
       h("span", { class: "tlt-count" }, number(this.counts[n])),
+      change ? h("span", { class: "tlt-change", title: "mean duration, against the run before" }, change) : null,
     );
     chip.addEventListener("click", (event) => this.click(name, event.altKey), { signal });
     return chip;

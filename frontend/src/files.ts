@@ -3,6 +3,7 @@
 import { css } from "./color";
 import { context2d } from "./dom";
 import { HIDDEN } from "./events";
+import { number } from "./format";
 import { FONT, type Frame } from "./frame";
 import type { Texts } from "./label";
 import type { Scene } from "./scene";
@@ -89,7 +90,7 @@ export function rowsOf(scene: Scene, texts: Texts): { text: string; note: string
       .map(cell)
       .join(",");
   });
-  const note = positions.length > MOST_ROWS ? `the first ${MOST_ROWS.toLocaleString("en-US")} rows were saved` : "";
+  const note = positions.length > MOST_ROWS ? `the first ${number(MOST_ROWS)} rows were saved` : "";
   return { text: [COLUMNS.join(","), ...lines, ""].join("\n"), note };
 }
 

@@ -25,7 +25,7 @@ export class Launches {
       const [{ kernel, of }] = members;
       const times = of > 1 ? h("span", { class: "tlt-count" }, `× ${number(of)}`) : "";
       const chips = members.map((facts) => this.chip(facts, of > 1, signal));
-      this.root.append(h("span", { class: "tlt-group" }, h("bdi", {}, clean(kernel, 40)), times, ...chips));
+      this.root.append(h("span", {}, h("bdi", {}, clean(kernel, 40)), times, ...chips));
     }
     this.root.hidden = launches.length < 2;
     this.show();

@@ -8,6 +8,8 @@ import { bytesOf, type Header, Wire } from "./wire";
 export interface Data {
   readonly header: string | Header;
   readonly columns: ArrayBuffer | ArrayBufferView | string;
+  /** Another run, thin under the lanes, with which this one is compared. */
+  readonly before?: Data | null;
 }
 
 /**
@@ -21,13 +23,17 @@ export async function mount(
   before: View | null = null,
 ): Promise<View> {
   try {
-    const header: Header = typeof data.header === "string" ? JSON.parse(data.header) : data.header;
-    const bytes = typeof data.columns === "string" ? await unpack(data.columns) : bytesOf(data.columns);
-    return new View(element, new Wire(header, bytes), options, before);
+    const compared = data.before ? await wireOf(data.before) : null;
+    return new View(element, await wireOf(data), options, before, compared);
   } catch (error) {
     showError(element, error as Error);
     throw error;
   }
+}
+
+async function wireOf({ header, columns }: Data): Promise<Wire> {
+  const bytes = typeof columns === "string" ? await unpack(columns) : bytesOf(columns);
+  return new Wire(typeof header === "string" ? JSON.parse(header) : header, bytes);
 }
 
 export function showError(element: HTMLElement, error: Error): void {

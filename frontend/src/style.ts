@@ -91,13 +91,13 @@ export const STYLE = `
 .tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
 .tlt-line-time { position: relative; min-width: 130px; }
 .tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
+.tlt-change { font-weight: 600; color: var(--tlt-accent); white-space: nowrap; }
 .tlt-present { zoom: 1.5; }
 .tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
 .tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
 .tlt-launches { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 0 8px 6px; max-height: 92px; overflow-y: auto; }
+.tlt-launches > span { display: inline-flex; align-items: center; gap: 5px; min-width: 0; }
 .tlt-launches bdi { font-weight: 600; }
-.tlt-launches button { margin-left: 5px; }
-.tlt-launches .tlt-count { margin-left: 4px; }
 .tlt-legend button { display: inline-flex; align-items: center; gap: 5px; border-color: transparent; max-width: 22em;
   height: 21px; padding: 0 6px; }
 .tlt-legend button > bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }

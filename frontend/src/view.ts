@@ -105,16 +105,21 @@ export class View {
   /** What is drawn while the events move on from the view before. */
   private moving: { transition: Transition; picture: Picture } | null = null;
 
-  /** A view at the end of `host`; or in place of `before`, with that one's state, and its events as the run before. */
+  /**
+   * A view at the end of `host`; or in place of `before`, with that one's state, and its events as the run before.
+   * `compared` is the run before of a view that begins with one.
+   */
   constructor(
     host: HTMLElement,
     wire: Wire,
     private readonly options: Options,
     before: View | null = null,
+    compared: Wire | null = null,
   ) {
     const { signal } = this.ending;
     const saved = before?.scene.events.count ? save(before.scene.state) : (options.view ?? {});
-    const scene = new Scene(new Events(wire), wire.header, saved, before?.asGhost() ?? null);
+    const other = compared && new Ghost(new Events(compared), compared.header, {});
+    const scene = new Scene(new Events(wire), wire.header, saved, before?.asGhost() ?? other);
     this.scene = scene;
     this.texts = new Texts(scene.events);
     this.tip = new Tip(scene, this.texts);

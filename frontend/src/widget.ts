@@ -3,7 +3,7 @@
 // Traits: `header` (JSON text) and `columns` (gzip of the columns; empty where they are too large to be saved in a
 // notebook, then they are asked for by a message), `view`, `selected` (runs of ids), `height`, `theme`, `still` (class
 // of the still picture that stands in for the view, and is hidden while there is one), `instead` (said in place of the
-// events), `over` (what is drawn over the lanes) and `overs` (what Python can be asked to draw there). When `header` or `columns` change, the view moves on to these events.
+// events), `before_header` and `before_columns` (the same of another run, to compare with), `over` (what is drawn over the lanes) and `overs` (what Python can be asked to draw there). When `header` or `columns` change, the view moves on to these events.
 
 import type { Over } from "./bands";
 import { download } from "./files";
@@ -23,6 +23,8 @@ interface Traits {
   still: string;
   instead: string;
   over: Over | undefined;
+  before_header: string | undefined;
+  before_columns: DataView | ArrayBuffer | undefined;
   remarks: Remark[] | undefined;
   overs: string[] | undefined;
 }
@@ -89,7 +91,11 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
         model.save_changes();
       },
     };
-    view = await mount(el, { header, columns: bytes }, options, view);
+    const compared = bytesOf(model.get("before_columns") ?? new ArrayBuffer(0));
+    const other = compared.length
+      ? { header: model.get("before_header") ?? "", columns: await inflate(compared) }
+      : null;
+    view = await mount(el, { header, columns: bytes, before: other }, options, view);
     if (signal.aborted) view.close();
     view.setSelection(bytesOf(model.get("selected")));
     view.say(model.get("instead"));

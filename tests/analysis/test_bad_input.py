@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Span, Stay, planned
 from recordings import RECORDED
+from tiers import examples
 
 from tltrace_nb import compare, load
 from tltrace_nb.analysis.table import Table
@@ -130,7 +131,7 @@ def recorded(name: str) -> Trace:
 
 
 @analysis
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.sampled_from(["gemm_3", "attention", "softmax"]), st.integers(0, 2**32 - 1), st.integers(1, 60))
 def test_damaged_slots_give_a_frame_or_say_that_they_are_damaged(analyse, name: str, seed: int, words: int) -> None:
     noise = np.random.default_rng(seed)

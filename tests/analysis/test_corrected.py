@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Span, planned
 from recordings import RECORDED
+from tiers import examples
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
@@ -47,7 +48,7 @@ def schedule(ranges: list[tuple[str, list]], work: list[int], cost: int) -> list
     return spans
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(nested().filter(bool), st.data())
 def test_a_cost_that_was_added_is_taken_out_again(ranges, data: st.DataObject) -> None:
     work = data.draw(st.lists(st.integers(1, 50), min_size=100, max_size=100))

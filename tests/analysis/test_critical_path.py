@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Span, planned
 from recordings import RECORDED
+from tiers import examples
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
@@ -62,7 +63,7 @@ SCHEDULES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SCHEDULES)
 def test_a_range_may_end_later_by_its_slack_and_not_by_one_cycle_more(schedule: Schedule) -> None:
     for row in schedule.trace().critical_path().itertuples():
@@ -71,7 +72,7 @@ def test_a_range_may_end_later_by_its_slack_and_not_by_one_cycle_more(schedule: 
         assert schedule.longer(thread, task, row.slack + 1).end == schedule.end + 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SCHEDULES)
 def test_the_chain_covers_the_time_from_the_entry_to_the_last_end(schedule: Schedule) -> None:
     chain = links(schedule.trace().critical_path())
@@ -83,7 +84,7 @@ def test_the_chain_covers_the_time_from_the_entry_to_the_last_end(schedule: Sche
     assert chain["step"].tolist() == list(range(len(chain)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(SCHEDULES)
 def test_each_link_was_needed_by_the_next(schedule: Schedule) -> None:
     chain = links(schedule.trace().critical_path())

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Stay, planned
 from recordings import RECORDED
+from tiers import examples
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
@@ -23,7 +24,7 @@ def resident(stays: list[Stay], sm: int, time: float) -> int:
     return sum(stay.sm == sm and stay.start <= time < stay.end for stay in stays)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(STAYS)
 def test_at_any_time_it_tells_the_ctas_that_are_there(stays: list[Stay]) -> None:
     frame = planned([], stays).occupancy()
@@ -34,7 +35,7 @@ def test_at_any_time_it_tells_the_ctas_that_are_there(stays: list[Stay]) -> None
         assert row.warps == 8 * row.ctas
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(STAYS)
 def test_the_rows_of_an_sm_cover_the_launch_without_gap_or_overlap(stays: list[Stay]) -> None:
     frame = planned([], stays).occupancy()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kernels.gemm import pipelined
 from planned import Span, planned
 from recordings import RECORDED
+from tiers import examples
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
@@ -58,7 +59,7 @@ LOOPS = st.integers(1, 8).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LOOPS)
 def test_issue_readiness_use_and_bubbles_are_those_of_the_schedule(loop: Loop) -> None:
     frame, truth = loop.trace().pipeline(), loop.table()
@@ -72,7 +73,7 @@ def test_issue_readiness_use_and_bubbles_are_those_of_the_schedule(loop: Loop) -
     assert frame["bubble"].isna().tolist() == [True] + [False] * (len(truth) - 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LOOPS)
 def test_ahead_counts_what_is_issued_and_not_yet_used(loop: Loop) -> None:
     frame, truth = loop.trace().pipeline(), loop.table()
@@ -80,7 +81,7 @@ def test_ahead_counts_what_is_issued_and_not_yet_used(loop: Loop) -> None:
         assert frame["ahead"].iloc[i] == (truth["issue"] <= row.use).sum() - i - 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(LOOPS)
 def test_overlap_is_the_consumers_work_while_the_data_were_on_their_way(loop: Loop) -> None:
     frame, truth = loop.trace().pipeline(), loop.table()
@@ -156,7 +157,7 @@ def simulated(gpu: str, stages: int) -> pd.DataFrame:
     return simulate(pipelined(stages), [a, b], gpu=gpu, functional=False)[1].pipeline()
 
 
-@pytest.mark.parametrize("gpu", ["h200", "a100"])
+@pytest.mark.parametrize("gpu", ["h200", pytest.param("a100", marks=pytest.mark.wide)])
 def test_more_stages_leave_fewer_bubbles_until_they_vanish(gpu: str) -> None:
     bubbles = [simulated(gpu, stages)["bubble"].mean() for stages in (1, 2, 3, 4)]
     assert bubbles[0] > 300

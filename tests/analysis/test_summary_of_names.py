@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Span, Stay, planned
 from recordings import RECORDED
+from tiers import examples
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
@@ -47,7 +48,7 @@ def count(spans: list[Span], name: str) -> tuple[int, int, int]:
     return len(open_), len(own), len(beside)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(schedules().filter(bool))
 def test_share_and_overlap_are_what_a_count_of_cycles_gives(spans: list[Span]) -> None:
     trace = planned(spans)

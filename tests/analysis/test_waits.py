@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from planned import Span, planned
 from recordings import RECORDED
 from test_critical_path import SCHEDULES, Schedule
+from tiers import examples
 
 from tltrace_nb import load
 from tltrace_nb.analysis import columns
@@ -24,7 +25,7 @@ def blocked(schedule: Schedule) -> dict[tuple[str, int], tuple[int, set[str]]]:
     return waits
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SCHEDULES)
 def test_arrows_tell_how_long_and_for_whom_each_range_waited(schedule: Schedule) -> None:
     frame = schedule.trace().waits(each=True)
@@ -37,7 +38,7 @@ def test_arrows_tell_how_long_and_for_whom_each_range_waited(schedule: Schedule)
         assert row.unexplained == 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(SCHEDULES)
 def test_the_table_sums_the_single_waits(schedule: Schedule) -> None:
     trace = schedule.trace()

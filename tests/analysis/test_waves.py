@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planned import Stay, planned
+from tiers import examples
 
 from tltrace_nb.analysis import columns
 from tltrace_nb.analysis.waves import ctas_in_waves
@@ -52,14 +53,14 @@ LENGTHS = st.lists(st.integers(50, 2000).map(lambda n: 2 * n + 1), min_size=1, m
 """ns; odd, so that the timer's step of 1 ns is seen."""
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(LENGTHS)
 def test_a_cta_is_of_the_wave_after_the_one_whose_place_it_took(lengths: list[int]) -> None:
     happened = dispatch(lengths)
     assert ctas_in_waves(happened.trace)["wave"].tolist() == happened.waves
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(LENGTHS)
 def test_no_two_ctas_are_in_one_place_at_once(lengths: list[int]) -> None:
     frame = ctas_in_waves(dispatch(lengths).trace).sort_values("start_ns")
@@ -67,7 +68,7 @@ def test_no_two_ctas_are_in_one_place_at_once(lengths: list[int]) -> None:
         assert (rows["end_ns"].to_numpy()[:-1] <= rows["start_ns"].to_numpy()[1:]).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(LENGTHS)
 def test_waves_sms_and_launch_tell_of_all_ctas(lengths: list[int]) -> None:
     trace = dispatch(lengths).trace

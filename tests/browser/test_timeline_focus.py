@@ -36,7 +36,7 @@ AROUND = """() => {
 
 @pytest.fixture(scope="module")
 def tab(browser: Any) -> Tab:
-    tab = Tab(browser)
+    tab = Tab(browser, viewport={"width": 1400, "height": 800})
     tab.do(AROUND)
     return tab
 

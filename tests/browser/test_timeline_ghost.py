@@ -74,7 +74,7 @@ def test_another_run_takes_the_place_of_the_one_that_is_shown(tab: Tab) -> None:
     change(tab, AFTER)
     assert tab.page.locator(".tlt").count() == 1
     assert tab.page.locator(".tlt-legend").inner_text().split() == [
-        "load", "1", "mma", "1", "store", "1", "previous", "run",
+        "load", "1", "mma", "1", "−50.0", "%", "store", "1", "new", "previous", "run",
     ]  # fmt: skip
 
 

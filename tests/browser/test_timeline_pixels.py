@@ -10,6 +10,7 @@ from fake_trace import FakeTrace, make_trace, pipeline, span
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_traces import traces
+from tiers import examples
 from timeline_tab import Tab
 
 from tltrace_nb.base.numbers import count, duration, moment, payload_text
@@ -17,7 +18,7 @@ from tltrace_nb.base.palette import name_colors
 from tltrace_nb.render.text import word
 
 pytestmark = pytest.mark.browser
-SLOW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = ("load", "mma", "wait", "store")
 
 # Per lane "cta:thread:lane", per row, the colour of every column near the upper edge of its bars, where no text is.

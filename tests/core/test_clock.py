@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from tltrace_nb.data.clock import COARSEST_STEP, Clocks, align, timer_step
 
@@ -126,7 +127,7 @@ def test_no_ctas_are_no_error() -> None:
     assert len(clocks.ghz) == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), rows=st.integers(1, 5))
 def test_garbage_neither_raises_nor_warns(data: st.DataObject, rows: int) -> None:
     word = st.sampled_from([0, -1, 2**63 - 1, -(2**63)]) | st.integers(-(2**63), 2**63 - 1)

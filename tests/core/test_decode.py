@@ -13,6 +13,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import Rec, build, instant, span, table
+from tiers import examples
 
 from tltrace_nb.base.errors import SlotsError
 from tltrace_nb.data import columns
@@ -475,7 +476,7 @@ def plain(value: Any) -> int | None:
     return None if value is pd.NA else int(value)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(schedules())
 def test_any_schedule_decodes_as_one_record_at_a_time(case: tuple[np.ndarray, SiteTable]) -> None:
     slots, of = case
@@ -500,7 +501,7 @@ def test_any_schedule_decodes_as_one_record_at_a_time(case: tuple[np.ndarray, Si
     assert (losses["executed"] == losses["recorded"] + losses["lost"] + losses["corrupt"]).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(schedules())
 def test_the_order_of_writers_in_the_table_does_not_matter(case: tuple[np.ndarray, SiteTable]) -> None:
     slots, of = case
@@ -509,7 +510,7 @@ def test_the_order_of_writers_in_the_table_does_not_matter(case: tuple[np.ndarra
     assert other.equals(decode(slots, of).events)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(data=st.data(), rows=st.integers(0, 3), writers=st.integers(1, 2), keep=st.sampled_from(Keep))
 def test_random_bytes_neither_raise_nor_warn(data: st.DataObject, rows: int, writers: int, keep: Keep) -> None:
     of = table(*SITES, writers=PAIR[:writers], grid=(rows, 1, 1), capacity=4, keep=keep, flows=(("a", "b"),))

@@ -23,7 +23,8 @@ from tltrace_nb.core.compile import anchors, dry_run, numbering, placement, sche
 from tltrace_nb.core.compile.options import TraceOptions
 
 CASES = cases(REFERENCES)
-AGAIN = [case for case in cases(REFERENCES, newest=True) if case.values[0].again]
+NEWEST = cases(REFERENCES, newest=True)
+AGAIN = [case for case in NEWEST if case.values[0].again]
 
 MUTATED = [("gemm_3", "sm_80"), ("gemm_3", "sm_90a")]
 
@@ -68,7 +69,7 @@ def _plain(name: str, architecture: str) -> Iterator[str]:
         yield known[-1]
 
 
-@pytest.mark.parametrize(("reference", "architecture"), CASES)
+@pytest.mark.parametrize(("reference", "architecture"), NEWEST)
 def test_a_stripped_kernel_is_one_that_never_had_markers(reference: Reference, architecture: str) -> None:
     assert builds.stripped(reference.name, architecture) == builds.never_marked(reference, architecture)
 

@@ -77,7 +77,7 @@ def _tier(kernel: str) -> list[Any]:
 
 
 BUILDS = [
-    pytest.param(build, id=str(build), marks=_tier(kernel.name))
+    pytest.param(build, id=str(build), marks=_tier(kernel.name) or [pytest.mark.wide] * (auto != "all"))
     for kernel in KERNELS
     for architecture in kernel.architectures
     for specialised in ((True,) if architecture == "sm_80" else (True, False))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from synthetic import Rec, build, instant, span, table
+from tiers import examples
 
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data import slots as layout
@@ -63,7 +64,7 @@ def contradictions(frames: Decoded) -> list[str]:
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.full) for part in (1, 2, 3))])
 def test_random_slots_give_frames_that_do_not_contradict_themselves(part: int) -> None:
-    for seed in range(part, INPUTS, 4):
+    for seed in range(part, examples(INPUTS), 4):
         of, slots = noise(seed)
         assert not contradictions(decode(slots, of)), seed
 

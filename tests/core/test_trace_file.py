@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from synthetic import Rec, build, instant, span, table
+from tiers import examples
 
 from tltrace_nb.core.loading import load
 from tltrace_nb.core.trace import Trace, TraceFileError, TraceMeta
@@ -221,7 +222,7 @@ def test_fields_of_a_later_writer_are_passed_over(file: Path) -> None:
     assert load(rewritten(file, meta=lambda raw: raw | {"meta": raw["meta"] | {"new": 1}})).meta == META
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255))
 def test_one_wrong_byte_is_refused_or_harmless(file: Path, at: float, byte: int) -> None:
     content = bytearray(file.read_bytes())

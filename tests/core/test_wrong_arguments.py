@@ -255,7 +255,8 @@ ROWS: dict[str, Row] = {
     TL + "__init__": Row(
         lambda: Timeline,
         {"source": trace()},
-        SHOWN | {"source": "frame", "view": "none dict", "save": "true", "beside": "none frame"},
+        SHOWN
+        | {"source": "frame", "view": "none dict", "save": "true", "beside": "none frame", "before": "none frame"},
     ),
     TL + "replace": Row(lambda: timeline().replace, {"source": trace()}, {"source": "frame", "title": f"none {TEXTS}"}),
     TL + "select": Row(lambda: timeline().select, {"rows": None}, {"rows": "none frame function"}),

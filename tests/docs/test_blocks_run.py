@@ -75,7 +75,14 @@ def reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path / ".bin"), str(own), os.environ["PATH"]]))
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+SLOW = {"docs/how-to/torchrun.md"}
+"""Pages that start processes which meet."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.name, marks=[pytest.mark.wide] if page.name in SLOW else []) for page in pages()],
+)
 def test_a_page_runs_from_top_to_bottom(page: Page, shell: InteractiveShell) -> None:
     for block in page.blocks():
         where = f"{page.name}:{block.line}"

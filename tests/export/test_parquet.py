@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from synthetic import instant, span, table
+from tiers import examples
 from traces import HOSTILE, RECORDED, bits, made, random_traces
 
 from tltrace_nb import load
@@ -52,7 +53,7 @@ def test_a_frame_of_a_recorded_trace_comes_back(file: Path, frame: str, tmp_path
 
 
 @given(random_traces())
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_events_of_any_trace_come_back(tmp_path: Path, trace: Trace) -> None:
     check(trace, "events", tmp_path / "t.parquet")
 

@@ -15,6 +15,7 @@ import pytest
 from decoders import Read, Shown, read_chrome, read_perfetto
 from hypothesis import given, settings
 from synthetic import Rec, build, instant, span, table
+from tiers import examples
 from traces import HOSTILE, INT32_LEAST, INT32_MOST, RECORDED, UINT32_MOST, bits, made, random_traces
 
 from tltrace_nb import load
@@ -108,7 +109,7 @@ def test_a_recorded_trace_is_shown_whole(file: Path, format_: str) -> None:
 
 @in_both
 @given(random_traces())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_any_trace_is_shown_whole(format_: str, trace: Trace) -> None:
     check(trace, format_)
 

@@ -312,7 +312,8 @@ def _reordered(
 
 def _nested(who: Recorded, structure: _Structure, expected: list[_Step]) -> Iterator[str]:
     """Markers that are recorded while a range around them, of the same writer, is not open."""
-    mine = {name for _, name, _ in expected}
+    # A role that has no value for a payload does not record it.
+    mine = {name for _, name, _ in expected} & {name for _, name, _ in who.steps}
     open_: Counter[str] = Counter()
     for kind, name, _ in who.steps:
         if kind == "end":

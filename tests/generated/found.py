@@ -1,4 +1,4 @@
-"""Kernels that were findings once, made small: each recorded or computed something wrong, and must not again."""
+"""What was a finding once, as small kernels and as seeds: each recorded or computed something wrong."""
 
 from __future__ import annotations
 
@@ -194,3 +194,33 @@ MAY_BE_REFUSED = frozenset(
     }
 )
 """Those that need not be traced: a payload without value in a role that records it, a range that is peeled away."""
+
+SEEDS = {
+    "sm_80-ws-by_hand": (1287, 1557, 1674, 2169, 2832, 3183, 3222, 3676, 4098, 4155),
+    "sm_90a-plain-by_hand": (111, 265, 377, 1133, 1621, 1631, 2780, 2886, 3319, 3341, 3758, 3860),
+    "sm_90a-ws-all": (237, 2151),
+    "sm_90a-ws-by_hand": (
+        *(583, 1372, 1576, 1720, 1810, 2017, 2251, 2268, 2344, 2368, 2461),
+        *(2512, 2580, 2731, 3220, 3388, 3976, 4105, 4867),
+    ),
+}
+"""Seeds below 5,000 that were findings in one way of building, by that way."""
+
+STAY = {
+    (1087, "sm_90a-ws-by_hand"): "TileLang's own kernel is a race: on a card it computes something else each time",
+    (
+        1932,
+        "sm_80-ws-by_hand",
+    ): "a record under a condition on data reads the condition, which the comparison leaves in",
+    (1932, "sm_80-ws-light"): "the same",
+    (2028, "sm_90a-ws-by_hand"): "a marker of every warp rides on the producer's operator, which has fewer warps",
+    (3232, "sm_90a-ws-by_hand"): "TileLang's code generator joins two branches that it leaves apart in the bare kernel",
+    (3533, "sm_90a-plain-by_hand"): "TileLang breaks out of the loop around a loop of one iteration",
+    (3980, "sm_80-ws-light"): "as 1932",
+    (4248, "sm_80-ws-light"): "as 1932",
+    (
+        4779,
+        "sm_90a-ws-all",
+    ): "TileLang runs an iteration of a pipeline deeper than its loop twice, and the trace shows it",
+}
+"""Seeds below 5,000 that differ, and why that is left so."""

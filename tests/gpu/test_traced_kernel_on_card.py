@@ -20,7 +20,8 @@ from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.numbering import strip
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime.jit import compile_traced
-from tltrace_nb.core.runtime.launch import TracedLaunch
+from tltrace_nb.core.runtime.kept import SETTLED_AT_ONCE
+from tltrace_nb.core.runtime.launch import POOLED, TracedLaunch
 from tltrace_nb.core.runtime.traced import TracedKernel
 
 ROWS = T.dynamic("rows")
@@ -279,13 +280,15 @@ def test_tensors_of_a_device_that_is_not_the_current_one() -> None:
 # ---- a thousand launches
 
 
-def test_thousands_of_launches_leave_the_card_s_memory_as_it_was() -> None:
+def test_thousands_of_launches_leave_the_slots_of_a_few_on_the_card() -> None:
     traced = compile_traced(doubled_sum(), Compilation(out_idx=[-1]), TraceOptions(), trace.captured)
     a, b = pair()
     for _ in range(100):
         traced(a, b)
-    before = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
+    before, reserved = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
+    few = (SETTLED_AT_ONCE + POOLED) * max(traced.launches.plan(()).nbytes, 512)  # the allocator's least
     for _ in range(5_000):
         traced(a, b)
     torch.cuda.synchronize()
-    assert (torch.cuda.memory_allocated(), torch.cuda.memory_reserved()) == before
+    assert torch.cuda.memory_allocated() - before <= few
+    assert torch.cuda.memory_reserved() == reserved

@@ -32,7 +32,7 @@ OFTEN = frozenset(
 """One kernel of each kind of schedule, control flow and writer."""
 
 
-PIPELINED = frozenset({"attention", "gemm_3", "persistent", "ragged_pipeline"})
+PIPELINED = frozenset({"gemm_3", "persistent", "ragged_pipeline"})
 """Of these, the ones that TileLang schedules in another way on an older architecture: asynchronous copies, not TMA."""
 
 

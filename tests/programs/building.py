@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from kernels import builds
+from kernels.source import untraced
 from tilelang.backend.module import create_backend_context
 from tilelang.engine.lower import lower_with_context
 
@@ -53,6 +55,22 @@ def cuda(kernel: Built) -> str:
     context = create_backend_context(target, None, "auto")
     with schedule.pass_context(kernel.pass_configs), context.target:
         return str(lower_with_context(strip(kernel.func), context).kernel_source)
+
+
+def invariant(kernel: Built, auto: str, architecture: str) -> bool | None:
+    """Whether the traced CUDA source without its records is the untraced one, or the trace notes that it is not.
+
+    ``None``: TileLang does not build the kernel for that architecture.
+    """
+    target = schedule.resolve_target({"kind": "cuda", "arch": architecture})
+    try:
+        builds.plain(strip(kernel.func), architecture, kernel.pass_configs)
+    except Exception:  # TileLang raises whatever it raises
+        return None
+    with target:
+        low = lowering.prepare(kernel.func, Scheduler(target, kernel.pass_configs), TraceOptions.of(auto=auto))
+    recording, plain, note = builds.planned(low, lambda: kernel.func, architecture, kernel.pass_configs)
+    return untraced(recording.cuda) == plain.cuda or bool(note)
 
 
 def traced(kernel: Built, auto: str | None) -> tuple[str, set[str], str]:

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from programs.building import built, cuda, traced
+from programs.building import built, cuda, invariant, traced
 from programs.header import AUTO, MARKED, Program, programs
 from programs.running import VIRTUAL, WAYS, outcomes, ways_on
 from tltrace_nb.core.compile.numbering import has_markers
@@ -70,6 +70,14 @@ def test_every_event_that_it_predicts_has_a_marker(program: Program, auto: str |
         ]
         missing = [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)]
         assert missing == [], f"{kernel.kernel} has {sorted(names)}"
+
+
+@pytest.mark.parametrize("program", tiered([p for p in ALL if p.builds and p.name not in REFUSED]))
+@pytest.mark.parametrize("auto", ["light", "all"])
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+def test_its_kernels_are_the_untraced_ones_but_for_records(program: Program, auto: str, architecture: str) -> None:
+    found = {kernel.kernel: invariant(kernel, auto, architecture) for kernel in built(program)}
+    assert False not in found.values(), found
 
 
 @pytest.mark.parametrize("program", tiered([p for p in ALL if p.either]))

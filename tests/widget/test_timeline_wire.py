@@ -11,6 +11,7 @@ import pytest
 from fake_trace import FakeTrace, instant, make_trace, pipeline, span
 from hypothesis import given, settings
 from random_traces import traces
+from tiers import examples
 from wire_reader import Read, columns, read
 
 from tltrace_nb.base.palette import name_colors
@@ -37,7 +38,7 @@ def expected(trace: FakeTrace) -> list[Read]:
 
 
 @given(traces(offsets=FAR))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_every_event_arrives_exactly(trace: FakeTrace) -> None:
     arrived = sorted(read(encode(trace)), key=lambda event: event.id)
     assert [repr(event) for event in arrived] == [repr(event) for event in expected(trace)]

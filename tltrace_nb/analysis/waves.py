@@ -22,6 +22,7 @@ from tltrace_nb.analysis.occupancy import placed
 from tltrace_nb.analysis.spans import union
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.base.checks import checked, one_of, optional, whole
+from tltrace_nb.base.numbers import duration
 from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _waves_figure(result: Table) -> go.Figure:
     labels = [f"{row.kernel}, wave {row.wave}" if several else f"wave {row.wave}" for row in rows.itertuples()]
     hover = [
         f"{row.ctas:,} CTAs on {row.sms:,} SMs, {row.filled:.0%} of the places\n"
-        f"longest CTA {row.longest_ns:,.0f} ns, mean {row.mean_ns:,.0f} ns"
+        f"longest CTA {duration(row.longest_ns)}, mean {duration(row.mean_ns)}"
         for row in rows.itertuples()
     ]
     bar = bars(labels, rows["duration_ns"].tolist(), "#56b4e9", hover)

@@ -48,17 +48,17 @@ def percent(share: Any, digits: int | None = None) -> str:
     return f"{number(100 * float(share), (2 if share < 0.1 else 1) if digits is None else digits)} %"
 
 
-def duration(ns: float) -> str:
-    """A length of time in the unit that suits its size."""
+def duration(ns: Any) -> str:
+    """A length of time (ns) in the unit that suits its size."""
     return _time(ns, {"ns": 1, "µs": 2, "ms": 3})
 
 
-def moment(ns: float) -> str:
-    """A point in time in the unit that suits its size, to the nanosecond."""
+def moment(ns: Any) -> str:
+    """A point in time (ns) in the unit that suits its size, to the nanosecond."""
     return _time(ns, {"ns": 1, "µs": 3, "ms": 6})
 
 
-def _time(ns: float, digits: dict[str, int]) -> str:
+def _time(ns: Any, digits: dict[str, int]) -> str:
     size, unit = next((each for each in _UNITS if abs(ns) >= _NEARLY * each[0]), _UNITS[-1])
     text = number(ns / size, digits[unit])
     return NONE if text == NONE else f"{text} {unit}"

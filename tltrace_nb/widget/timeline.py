@@ -66,7 +66,7 @@ ABOVE = "<!-- the timeline, as far as it is saved, is above -->"
 """The widget's output where it is not the widget."""
 _ROWS = """a query such as "name == 'mma'", a mask, rows of the frame, or a function from it to one of these"""
 THEMES = ("auto", "light", "dark")
-KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "layout")
+KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "before", "layout")
 VIEW_KEYS = (
     "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "hidden_launches", "ghost",
     "collapsed", "hidden", "pinned", "order",
@@ -86,6 +86,8 @@ class Timeline(anywidget.AnyWidget):
     ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
     ``view``: what ``view`` of another timeline was.
     ``beside``: a trace for which the axis has room, too, and whose names have their colours here (``Trace.beside``).
+    ``before``: another run to compare with: it is thin under the lanes, in cycles CTA by CTA, and the legend says by
+    how much each name has changed.
     ``save``: put the events into the widget's state, and so into a notebook that is saved with it, also where they take
     more than 2 MB. ``layout``: as all ipywidgets have it.
 
@@ -121,6 +123,9 @@ class Timeline(anywidget.AnyWidget):
     """Whether a view is light or dark, when it is opened."""
     still = traitlets.Unicode().tag(sync=True)
     """Class of the still picture that a view stands in for."""
+    before_header = traitlets.Unicode().tag(sync=True)
+    before_columns = traitlets.Bytes().tag(sync=True)
+    """Another run, as ``header`` and ``columns``, that is drawn thin under the lanes; empty where there is none."""
     over = traitlets.Dict().tag(sync=True)
     """What is drawn over the lanes; see ``show``."""
     overs = traitlets.List(list(OVERLAYS)).tag(sync=True)
@@ -151,6 +156,7 @@ class Timeline(anywidget.AnyWidget):
         view: Mapping[str, Any] | None = None,
         save: bool = False,
         beside: TraceLike | None = None,
+        before: TraceLike | None = None,
         **layout: Any,
     ) -> None:
         self._owns_layout = "layout" not in layout
@@ -163,8 +169,9 @@ class Timeline(anywidget.AnyWidget):
             else frames(cast("TraceLike", source))
         )
         beside = None if beside is None else frames(beside, "beside")
+        before = None if before is None else frames(before, "before")
         self._shown = selected(self._trace, events, ctas)
-        traces = [self._trace] if beside is None else [self._trace, beside]
+        traces = [each for each in (self._trace, beside, before) if each is not None]
         self._names = {name for each in traces for name in each.events["name"].unique()}
         self._save, self._title = save, title
         if beside is not None and ctas is not None:  # the axis has room for what is shown of it
@@ -172,6 +179,9 @@ class Timeline(anywidget.AnyWidget):
         wire = encode(self.shown, title=title, names=self._names, beside=beside, **said_of(self._trace))
         packed = _packed(wire.columns, save)
         self._columns = b"" if packed else wire.columns
+        other = None if before is None else encode(before, names=self._names)
+        if other is not None and time == "auto":
+            time = "cycles"
         unit = unit_of(wire.aligned, self._shown, time)
         super().__init__(
             header=wire.header,
@@ -179,6 +189,8 @@ class Timeline(anywidget.AnyWidget):
             height=height,
             theme=theme,
             script=SCRIPT if notebook_shell() is None else b"",
+            before_header=other.header if other else "",
+            before_columns=gzip.compress(other.columns, 6, mtime=0) if other else b"",
             remarks=[asdict(note) for note in getattr(self._trace.meta, "notes", ())],
             view={"unit": unit} | _checked(view or {}),
             still=f"{STILL}-{uuid4().hex}",
@@ -220,7 +232,7 @@ class Timeline(anywidget.AnyWidget):
         self._columns = b"" if packed else wire.columns
         with self.hold_sync():  # one message: a view must not see the header of one run and the columns of another
             self.header, self.columns, self.selected, self.instead = wire.header, packed, b"", ""
-            self.over = {}
+            self.over, self.before_header, self.before_columns = {}, "", b""
             if first:
                 self.view = {"unit": unit_of(wire.aligned, trace.events, "auto")}
         self._join()

@@ -482,7 +482,8 @@ def _is_dropped(condition: Expr, loops: tuple[tirx.For, ...]) -> bool:
         return False
     analyzer = Analyzer()
     for loop in loops:
-        analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
+        if isinstance(loop.extent, tirx.IntImm):  # else the scheduler's own condition for its end says as much
+            analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
     return not analyzer.can_prove(condition)
 
 

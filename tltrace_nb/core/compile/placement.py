@@ -12,7 +12,7 @@ operators.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -183,7 +183,7 @@ class _Placer:
                         self._mark(own, edges[marked[0]].front, edges[marked[-1]].back)
                     for i in run:
                         here[i].add(key)
-        _put_in_order(edges)
+        _put_in_order(edges, self.end_of)
         inner = [(frozenset(k), above) for k, (_, above) in zip(here, around, strict=True)]
         remaining = iter(list(zip(self._insides(statements, inner, edges), edges, strict=True)))
         return [_between(itertools.islice(remaining, len(part))) for part in parts]
@@ -251,17 +251,19 @@ class _Placer:
         )
 
 
-def _put_in_order(edges: list[_Edges]) -> None:
+def _put_in_order(edges: list[_Edges], end_of: Mapping[int, int]) -> None:
     """Move records behind an operator that follow one in front of the next over what the scheduler put between them.
 
-    What is in front of the next is not so where a range goes on that the scheduler has torn apart.
+    A range that the scheduler has torn apart goes on in front of the next: its end stays, and its begin moves nothing.
     """
     begun: set[int] = set()
     marked = [edge for edge in edges if edge.front or edge.back]
     for edge, following in itertools.pairwise(marked):
         begun |= {record.site for record in edge.front}
         new = [record for record in following.front if record.site not in begun]
-        late = [record for record in edge.back if any(other.precedes(record) for other in new)]
+        going_on = {end_of.get(record.site) for record in following.front}
+        ends = [record for record in edge.back if record.site not in going_on]
+        late = [record for record in ends if any(other.precedes(record) for other in new)]
         following.front += late
         edge.back[:] = [record for record in edge.back if record not in late]
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import tvm
 from tvm import tirx
 
 from tltrace_nb.core.compile import device
@@ -74,7 +75,11 @@ def _with_records(traced: Any, text: Text, bare: Any, ends: frozenset[int]) -> A
     result = tirx.PrimFunc(params, moved, bare.ret_type, bare.buffer_map, bare.attrs)
     for name in _BY_POSITION & set(dict(traced.attrs)):
         result = result.with_attr(name, traced.attrs[name])
-    return result if same(result, bare) and list(records(read(moved))) == list(records(text)) else None
+    if not same(result, bare) or list(records(read(moved))) != list(records(text)):
+        return None
+    # A loop of records alone stands wherever TileLang repeated what is around it; each needs a variable of its own.
+    (unique,) = tirx.transform.ConvertSSA()(tvm.IRModule({"main": result})).functions.values()
+    return unique
 
 
 _BY_POSITION = {"tl.readonly_param_indices"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import tilelang.cache
@@ -87,30 +88,11 @@ class RecordingKernel(JITKernel):
         """As the untraced kernel's."""
         return self._context()
 
-    @property
-    def backend(self) -> Any:
-        """As the untraced kernel's."""
-        return self.backend_context.module
-
-    @property
-    def target(self) -> Any:
-        """As the untraced kernel's."""
-        return self.backend_context.target
-
-    @property
-    def target_host(self) -> Any:
-        """As the untraced kernel's."""
-        return self.backend_context.target_host
-
-    @property
-    def execution_backend_spec(self) -> Any:
-        """As the untraced kernel's."""
-        return self.backend_context.execution_backend
-
-    @property
-    def execution_backend(self) -> str:
-        """As the untraced kernel's."""
-        return str(self.backend_context.execution_backend.name)
+    backend = property(attrgetter("backend_context.module"))
+    target = property(attrgetter("backend_context.target"))
+    target_host = property(attrgetter("backend_context.target_host"))
+    execution_backend_spec = property(attrgetter("backend_context.execution_backend"))
+    execution_backend = property(attrgetter("backend_context.execution_backend.name"))
 
     @cached_property
     def artifact(self) -> Any:

@@ -10,6 +10,7 @@ import itertools
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -86,20 +87,9 @@ class TracedKernel(RecordingKernel):
         """The kernel's site table."""
         return self.lowering.table
 
-    @property
-    def verbose(self) -> bool:
-        """As the untraced kernel's."""
-        return bool(self.kernel.verbose)
-
-    @property
-    def pass_configs(self) -> Any:
-        """As the untraced kernel's."""
-        return self.kernel.pass_configs
-
-    @property
-    def compile_flags(self) -> Any:
-        """As the untraced kernel's."""
-        return self.kernel.compile_flags
+    verbose = property(attrgetter("kernel.verbose"))
+    pass_configs = property(attrgetter("kernel.pass_configs"))
+    compile_flags = property(attrgetter("kernel.compile_flags"))
 
     @functools.cached_property
     def resources(self) -> tuple[tuple[int, int], ...] | None:

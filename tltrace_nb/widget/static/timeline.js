@@ -1287,6 +1287,30 @@ function diverging(steps) {
   return Array.from({ length: steps }, (_, i) => scale(SIGNED, i / (steps - 1)));
 }
 
+// src/difference.ts
+var LEAST = 5e-3;
+function differences(before, now) {
+  const old = means(before);
+  const found = /* @__PURE__ */ new Map();
+  for (const [name2, mean] of means(now)) {
+    const was = old.get(name2);
+    if (was === void 0) found.set(name2, "new");
+    else if (was > 0 && Math.abs(mean / was - 1) >= LEAST)
+      found.set(name2, `${mean > was ? "+" : "−"}${percent(Math.abs(mean / was - 1))}`);
+  }
+  return found;
+}
+function means(events) {
+  const total = new Float64Array(events.names.length);
+  const count2 = new Uint32Array(events.names.length);
+  for (let i = 0; i < events.count; i++) {
+    if (events.isInstant(i)) continue;
+    total[events.nameCode(i)] += events.duration[i];
+    count2[events.nameCode(i)]++;
+  }
+  return new Map(events.names.flatMap((name2, n) => count2[n] ? [[name2, total[n] / count2[n]]] : []));
+}
+
 // src/levels.ts
 var KEPT = 2;
 var Levels = class {
@@ -1802,11 +1826,24 @@ var Bar = class {
     const unit = scene.units.length > 1 ? this.unit : null;
     const drags = h("span", { class: "tlt-group", role: "group", "aria-label": "What a drag does" }, ...this.tools);
     const folds = scene.roots.length > 1 || scene.roots.some((node) => node.children.length);
-    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, lines, stats, save2, help2);
+    const whole = h("span", { class: "tlt-group" }, folds ? this.folded : null, all, save2, help2);
+    const panels = h("span", { class: "tlt-group", role: "group", "aria-label": "Under the lanes" }, lines, stats);
     const worn = badge ? h("span", { class: badge.warns ? "tlt-badge tlt-warns" : "tlt-badge", title: badge.why }, badge.text) : null;
     const there = (elements) => elements.filter((each) => each !== null);
     const over = to.overs.length ? this.over : null;
-    this.spare = there([device, counted, over, arrows, this.colors, drags, unit, this.hidden, this.found, whole]);
+    this.spare = there([
+      device,
+      panels,
+      over,
+      counted,
+      arrows,
+      this.colors,
+      drags,
+      unit,
+      this.hidden,
+      this.found,
+      whole
+    ]);
     this.items = there([
       header.title ? title : null,
       worn,
@@ -1821,6 +1858,7 @@ var Bar = class {
       over,
       unit,
       drags,
+      panels,
       whole
     ]);
     this.more.setAttribute("aria-expanded", "false");
@@ -1966,6 +2004,7 @@ var Legend = class {
   constructor(scene, signal) {
     this.scene = scene;
     const { events } = scene;
+    this.changes = scene.ghost ? differences(scene.ghost.events, events) : /* @__PURE__ */ new Map();
     this.counts = new Uint32Array(events.names.length);
     for (let i = 0; i < events.count; i++) this.counts[events.nameCode(i)]++;
     const order = events.names.map((_, n) => n).filter((n) => this.counts[n]);
@@ -1990,6 +2029,8 @@ var Legend = class {
     "aria-label": "Names: click hides one, Alt click shows it alone"
   });
   counts;
+  /** Of the mean duration of a name, against the run before. */
+  changes;
   chips = /* @__PURE__ */ new Map();
   scales = h("span");
   measured = h("span", { class: "tlt-measured", role: "status", hidden: true });
@@ -2005,12 +2046,14 @@ var Legend = class {
     const name2 = this.scene.events.names[n];
     const swatch = h("span", { class: "tlt-swatch" });
     swatch.style.background = this.scene.paint.nameCss(n);
+    const change = this.changes.get(name2);
     const chip = h(
       "button",
       { type: "button" },
       swatch,
       h("bdi", {}, clean(name2, 60)),
-      h("span", { class: "tlt-count" }, number(this.counts[n]))
+      h("span", { class: "tlt-count" }, number(this.counts[n])),
+      change ? h("span", { class: "tlt-change", title: "mean duration, against the run before" }, change) : null
     );
     chip.addEventListener("click", (event) => this.click(name2, event.altKey), { signal });
     return chip;
@@ -2139,7 +2182,7 @@ function rowsOf(scene, texts) {
       events.source(i)
     ].map(cell).join(",");
   });
-  const note = positions.length > MOST_ROWS3 ? `the first ${MOST_ROWS3.toLocaleString("en-US")} rows were saved` : "";
+  const note = positions.length > MOST_ROWS3 ? `the first ${number(MOST_ROWS3)} rows were saved` : "";
   return { text: [COLUMNS.join(","), ...lines, ""].join("\n"), note };
 }
 function cell(value) {
@@ -2205,7 +2248,7 @@ function sectionAt(sections2, time2) {
 // src/axis.ts
 var SAME = { offset: 0, rate: 1 };
 var NEAR2 = 0.25;
-var LEAST = 8;
+var LEAST2 = 8;
 var FAR = 2 ** 40;
 var Axis = class {
   /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
@@ -2266,7 +2309,7 @@ var Axis = class {
   fit(span) {
     const all = this.all;
     const most = (all.to - all.from) * 1.2;
-    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST, most)), most);
+    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST2, most)), most);
     const middle = (span.from + span.to) / 2;
     let from = width === span.to - span.from ? span.from : middle - width / 2;
     from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
@@ -2276,7 +2319,7 @@ var Axis = class {
   zoom(span, factor, share) {
     const width = span.to - span.from;
     const most = (this.all.to - this.all.from) * 1.2;
-    const next = Math.min(Math.max(width * factor, Math.min(LEAST, most)), most);
+    const next = Math.min(Math.max(width * factor, Math.min(LEAST2, most)), most);
     const from = span.from + share * (width - next);
     return this.fit({ from, to: from + next });
   }
@@ -2747,7 +2790,7 @@ var Launches = class {
       const [{ kernel, of }] = members;
       const times = of > 1 ? h("span", { class: "tlt-count" }, `× ${number(of)}`) : "";
       const chips = members.map((facts) => this.chip(facts, of > 1, signal));
-      this.root.append(h("span", { class: "tlt-group" }, h("bdi", {}, clean(kernel, 40)), times, ...chips));
+      this.root.append(h("span", {}, h("bdi", {}, clean(kernel, 40)), times, ...chips));
     }
     this.root.hidden = launches.length < 2;
     this.show();
@@ -4568,13 +4611,13 @@ var STYLE = `
 .tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
 .tlt-line-time { position: relative; min-width: 130px; }
 .tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
+.tlt-change { font-weight: 600; color: var(--tlt-accent); white-space: nowrap; }
 .tlt-present { zoom: 1.5; }
 .tlt-present .tlt-search, .tlt-present .tlt-count, .tlt-present .tlt-device { display: none; }
 .tlt-light { margin-left: auto; align-self: center; color: var(--tlt-soft); }
 .tlt-launches { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 0 8px 6px; max-height: 92px; overflow-y: auto; }
+.tlt-launches > span { display: inline-flex; align-items: center; gap: 5px; min-width: 0; }
 .tlt-launches bdi { font-weight: 600; }
-.tlt-launches button { margin-left: 5px; }
-.tlt-launches .tlt-count { margin-left: 4px; }
 .tlt-legend button { display: inline-flex; align-items: center; gap: 5px; border-color: transparent; max-width: 22em;
   height: 21px; padding: 0 6px; }
 .tlt-legend button > bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -4766,12 +4809,16 @@ var MOST_GUTTER = 230;
 var SCROLLBAR = 14;
 var LATER_MS = 200;
 var View = class {
-  /** A view at the end of `host`; or in place of `before`, with that one's state, and its events as the run before. */
-  constructor(host, wire, options, before = null) {
+  /**
+   * A view at the end of `host`; or in place of `before`, with that one's state, and its events as the run before.
+   * `compared` is the run before of a view that begins with one.
+   */
+  constructor(host, wire, options, before = null, compared = null) {
     this.options = options;
     const { signal } = this.ending;
     const saved = before?.scene.events.count ? save(before.scene.state) : options.view ?? {};
-    const scene = new Scene(new Events(wire), wire.header, saved, before?.asGhost() ?? null);
+    const other = compared && new Ghost(new Events(compared), compared.header, {});
+    const scene = new Scene(new Events(wire), wire.header, saved, before?.asGhost() ?? other);
     this.scene = scene;
     this.texts = new Texts(scene.events);
     this.tip = new Tip(scene, this.texts);
@@ -5321,13 +5368,16 @@ function sameNumbers(a, b) {
 // src/mount.ts
 async function mount(element, data, options = {}, before = null) {
   try {
-    const header = typeof data.header === "string" ? JSON.parse(data.header) : data.header;
-    const bytes = typeof data.columns === "string" ? await unpack(data.columns) : bytesOf(data.columns);
-    return new View(element, new Wire(header, bytes), options, before);
+    const compared = data.before ? await wireOf(data.before) : null;
+    return new View(element, await wireOf(data), options, before, compared);
   } catch (error) {
     showError(element, error);
     throw error;
   }
+}
+async function wireOf({ header, columns }) {
+  const bytes = typeof columns === "string" ? await unpack(columns) : bytesOf(columns);
+  return new Wire(typeof header === "string" ? JSON.parse(header) : header, bytes);
 }
 function showError(element, error) {
   element.append(h("div", { class: "tlt-error", role: "alert" }, `The timeline cannot be shown: ${error.message}`));
@@ -5440,7 +5490,9 @@ async function render({ model, el }) {
         model.save_changes();
       }
     };
-    view = await mount(el, { header, columns: bytes }, options, view);
+    const compared = bytesOf(model.get("before_columns") ?? new ArrayBuffer(0));
+    const other = compared.length ? { header: model.get("before_header") ?? "", columns: await inflate(compared) } : null;
+    view = await mount(el, { header, columns: bytes, before: other }, options, view);
     if (signal.aborted) view.close();
     view.setSelection(bytesOf(model.get("selected")));
     view.say(model.get("instead"));
