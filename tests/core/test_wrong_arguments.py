@@ -360,7 +360,13 @@ ROWS: dict[str, Row] = {
     SW + "simulate": Row(
         lambda: lambda kernel, **options: switch().simulate(kernel, *ONE, **options),
         {"kernel": func()},
-        {"out_idx": "none negative", "functional": "true", "auto": AUTO, "step_limit": "none huge"},
+        {
+            "out_idx": "none negative",
+            "functional": "true",
+            "every_cta": "true",
+            "auto": AUTO,
+            "step_limit": "none huge",
+        },
         inner=OUT_IDX,
     ),
     SW + "overhead": Row(
@@ -422,7 +428,13 @@ ROWS: dict[str, Row] = {
     "tltrace_nb.core.runtime.virtual.simulate": Row(
         lambda: simulate,
         {"func": func(), "inputs": ONE},
-        {"options": "none", "out_idx": "none negative", "functional": "true", "pass_configs": "none dict"},
+        {
+            "options": "none",
+            "out_idx": "none negative",
+            "functional": "true",
+            "every_cta": "true",
+            "pass_configs": "none dict",
+        },
         inner=OUT_IDX | {"inputs": "list nones array frame"},
     ),
 }
