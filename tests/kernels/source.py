@@ -17,6 +17,11 @@ _GUARD = re.compile(
     r"^ *if \((tl::tl_shuffle_elect<\d+>\(\)|(\(int\)(?:threadIdx|blockIdx)\.[xyz]|[()\d\s%<>=&|+*/-])+)\) \{$"
 )
 """A condition that depends on the thread and its block alone, so that nothing under it changes it."""
+_TWO_BODIES = re.compile(
+    r"^(?P<indent> *)if \([^\n]*\) \{\n(?P<then> *__tlt_enter\(.*?)"
+    r"^(?P=indent)\} else \{\n(?P<other>.*?)^(?P=indent)\}\n",
+    re.DOTALL | re.MULTILINE,
+)
 _TABLE = re.compile(r', "tltrace\.table": "(?:[^"\\]|\\.)*"')
 _POINTERS = re.compile(r'("tl\.readonly_param_indices": \[[\d, ]*), \d+\]')
 _NUM_ARGS = re.compile(r"(num_args (?:==|should be) )(\d+)")
@@ -83,6 +88,20 @@ def _used(function: str) -> str:
     names = list(dict.fromkeys(re.findall(r"\bcondval(?:_\d+)?\b", function)))
     numbered = {name: f"condval_{i}" if i else "condval" for i, name in enumerate(names)}
     return re.sub(r"\bcondval(?:_\d+)?\b", lambda found: numbered[found[0]], function)
+
+
+def recording_body(source: str) -> str:
+    """The source of a kernel of two bodies with the recording one alone; any other source as it is."""
+    return _TWO_BODIES.sub(lambda found: _shifted(found["then"]), source)
+
+
+def plain_body(source: str) -> str:
+    """The source of a kernel of two bodies with the body of CTAs that do not record alone."""
+    return _TWO_BODIES.sub(lambda found: _shifted(found["other"]), source)
+
+
+def _shifted(branch: str) -> str:
+    return re.sub("^  ", "", branch, flags=re.MULTILINE)
 
 
 def untraced_host(script: str) -> str:

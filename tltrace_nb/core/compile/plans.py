@@ -22,6 +22,7 @@ from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.same import same, same_host, untraced
 from tltrace_nb.core.compile.schedule import planned
 from tltrace_nb.core.compile.transplant import transplanted
+from tltrace_nb.core.compile.two_bodies import with_plain_body
 from tltrace_nb.data.sites import EventKind
 
 
@@ -46,6 +47,9 @@ class BarePlan:
                 break
         for name, func in functions.items():
             module.update_func(name, func)
+        if self._lowering.table.ctas is not None:
+            for kernel, func in device_functions(module).items():
+                module.update_func(module.get_global_var(kernel), with_plain_body(func))
         return module
 
     def _recording(self, module: Any) -> tuple[dict[Any, Any], str]:
