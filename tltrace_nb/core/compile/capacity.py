@@ -7,29 +7,36 @@ said.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tltrace_nb.base.errors import CapacityError
-from tltrace_nb.core.compile.options import DEFAULT_MAX_EVENTS, TraceOptions
-from tltrace_nb.data.chosen import Chosen, CtaRuns, Cut, Grid
+from tltrace_nb.core.compile.options import DEFAULT_MAX_EVENTS, SAMPLE, TraceOptions
+from tltrace_nb.data.chosen import Chosen, CtaRuns, Cut, Grid, Run, Sample
 from tltrace_nb.data.left_out import size
 from tltrace_nb.data.sites import Keep
 from tltrace_nb.data.slots import HEADER_RECORDS, RECORD_BYTES, slots_bytes
 
 LEAST_RECORDS = 2
 """Records per writer below which a trace says nothing: a begin and its end."""
+SHARE = 17
+"""A sample has one CTA in so many. Sixteen would do, but then 132 SMs would not all be met."""
+MANY = 1 << 14
+"""Launches of so many CTAs are sampled where the author does not say which CTAs record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One launch as it would be traced whole: its CTAs (``None``: known only at run time), its clusters' extents, and a
-    writer's records at most (``None`` where no constant bounds them)."""
+    """One launch as it would be traced whole: its CTAs (``None``: known only at run time), its clusters' extents, a
+    writer's records at most (``None`` where no constant bounds them), and how many CTAs one after the other are whole
+    clusters."""
 
     ctas: int | None
     cluster: Grid
     records: int | None
+    unit: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,13 @@ def room(kernel: str, launches: Sequence[Wanted], writers: int, options: TraceOp
     """
     capacity = _rounded(max(_records(launch, options) for launch in launches), options.keep, up=True)
     whole = _sum([launch.ctas for launch in launches])
-    if options.ctas is not None:
+    if options.ctas == SAMPLE or (options.ctas is None and whole is not None and whole >= MANY):
+        fitting = options.budget // slots_bytes(1, writers, capacity)
+        sample = sampled(launches, fitting, sms) if fitting >= len(launches) else None
+        if sample is not None:
+            return Room(capacity, sample)
+        options = replace(options, ctas=None)
+    if isinstance(options.ctas, CtaRuns):
         rows = _chosen_rows(kernel, launches, options.ctas)
         chosen = None if rows == whole else options.ctas
         if slots_bytes(rows, writers, capacity) <= options.budget:
@@ -68,6 +81,36 @@ def room(kernel: str, launches: Sequence[Wanted], writers: int, options: TraceOp
     if whole is not None and whole <= fitting:
         return Room(capacity, None, note)
     return Room(capacity, Cut(_shares([launch.ctas for launch in launches], fitting), clusters, sms), note)
+
+
+def sampled(launches: Sequence[Wanted], fitting: int, sms: int) -> Sample | None:
+    """One cluster in ``SHARE`` of each launch, more of small ones and fewer where rows are few; ``None`` for all.
+
+    A launch has at least a CTA for each SM, if it has so many. The block scheduler hands CTAs out by id, so that a step
+    that has no factor in common with the number of SMs comes to every SM, wave by wave. The last wave may be short: the
+    last cluster is one of the sample, where the grid is known.
+    """
+    wanted = [
+        None if launch.ctas is None else launch.ctas // _step(launch, None, sms) + launch.unit for launch in launches
+    ]
+    runs = []
+    for launch, most in zip(launches, _shares(wanted, fitting), strict=True):
+        step = _step(launch, most, sms)
+        last = most // launch.unit * step if launch.ctas is None else -(-launch.ctas // launch.unit) - 1
+        count = last // step + (launch.ctas is not None)
+        runs.append(Run(last % step * launch.unit, step * launch.unit, count, launch.unit))
+    return None if all(run.stride == run.width for run in runs) else Sample(tuple(runs))
+
+
+def _step(launch: Wanted, most: int | None, sms: int) -> int:
+    """One in how many clusters of a launch is traced, where there are ``most`` rows for it at most."""
+    if launch.ctas is None:
+        return SHARE
+    clusters = -(-launch.ctas // launch.unit)
+    least = 1 if most is None else -(-clusters // max(most // launch.unit, 1))
+    preferred = max(min(SHARE, launch.ctas // sms), least)
+    steps = itertools.chain(range(preferred, least - 1, -1), itertools.count(preferred))
+    return next(step for step in steps if math.gcd(step, sms) == 1)
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:
