@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,11 +47,16 @@ ONE_BODY = ("one in 16", "the first 132")
 
 
 def compiled(plain: Any, one_body: bool, **options: Any) -> Any:
-    """A traced kernel; ``one_body``: all CTAs run the recording one. Its budget keeps it apart in the cache."""
+    """A traced kernel; ``one_body``: all CTAs run the recording one."""
     func = plain.builder.get_tir(*plain.arguments)
-    chosen = TraceOptions.of(auto="all", budget=BUDGET + one_body, **options)
+    chosen = TraceOptions.of(auto="all", budget=BUDGET, **options)
     body = (lambda func: func) if one_body else plans.with_plain_body
-    with mock.patch.object(plans, "with_plain_body", body):
+    # The key of a kernel in the cache knows nothing of the patch.
+    with (
+        tempfile.TemporaryDirectory() as cache,
+        mock.patch.dict(os.environ, {"TLTRACE_CACHE_DIR": cache}),
+        mock.patch.object(plans, "with_plain_body", body),
+    ):
         return compile_traced(func, Compilation.of(plain.builder), chosen, lambda _: None)
 
 

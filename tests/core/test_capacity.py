@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import tilelang.language as T
 from hypothesis import given
@@ -152,27 +151,27 @@ def test_a_launch_of_sixteen_thousand_ctas_is_sampled_unless_the_author_says_oth
     assert of(16384, sms=132, ctas=range(16384)).ctas is None
 
 
+def test_a_sample_is_the_first_wave_and_one_in_seventeen_of_the_others() -> None:
+    assert sample(16384).of_launch(0, (16384, 1, 1)).ids().tolist() == [
+        *range(132),
+        *range(132 + 16251 % 17, 16384, 17),
+    ]
+
+
 @pytest.mark.parametrize("sms", [108, 132, 148])
 @pytest.mark.parametrize("total", [160, 1024, 4096, 16384])
-def test_a_sample_meets_every_sm_and_every_wave(total: int, sms: int) -> None:
-    room = of(total, sms=sms, ctas="sample").ctas
-    ids = np.arange(total) if room is None else room.of_launch(0, (total, 1, 1)).ids()
-    assert set(ids % sms) == set(range(min(total, sms)))
+def test_a_sample_has_ctas_of_every_wave(total: int, sms: int) -> None:
+    ids = sample(total, sms=sms).of_launch(0, (total, 1, 1)).ids()
     assert set(ids // sms) == set(range(-(-total // sms)))
 
 
-def test_a_sample_of_a_large_launch_is_one_cta_in_seventeen() -> None:
-    assert sample(16384).of_launch(0, (16384, 1, 1)) == CtaRuns.of(range(16383 % 17, 16384, 17))
-
-
-def test_a_small_launch_beside_a_large_one_is_whole() -> None:
-    taken = sample(16384, 100)
-    assert taken.of_launch(1, (100, 1, 1)) == CtaRuns.of(range(100))
+def test_a_launch_of_one_wave_is_whole() -> None:
+    assert sample(16384, 100).of_launch(1, (100, 1, 1)) == CtaRuns.of(range(100))
+    assert of(100, sms=132, ctas="sample").ctas is None
 
 
 def test_a_sample_takes_whole_clusters() -> None:
-    wanted = [Wanted(1024, (2, 1, 1), 2, unit=2)]
-    ids = sampled(wanted, fitting=1024, sms=132)
+    ids = sampled([Wanted(1024, (2, 1, 1), 2, unit=2)], fitting=1024, sms=131)
     assert ids is not None
     chosen = ids.of_launch(0, (1024, 1, 1)).ids()
     assert (chosen[::2] % 2 == 0).all()
@@ -185,16 +184,25 @@ def test_a_sample_takes_whole_clusters() -> None:
     sms=st.integers(1, 150),
     unit=st.sampled_from([1, 2, 4]),
 )
-def test_a_sample_fits(total: int, fitting: int, sms: int, unit: int) -> None:
+def test_a_sample_fits_or_is_none(total: int, fitting: int, sms: int, unit: int) -> None:
     total, fitting = total * unit, fitting * unit
     taken = sampled([Wanted(total, (unit, 1, 1), 2, unit)], fitting, sms)
-    rows = total if taken is None else taken.of_launch(0, (total, 1, 1)).rows
-    assert 0 < rows <= fitting
+    if taken is None:
+        assert fitting < min(total, -(-sms // unit) * unit + unit)
+    else:
+        ids = taken.of_launch(0, (total, 1, 1)).ids()
+        assert 0 < len(ids) <= fitting
+        assert ids[-1] == total - 1
+
+
+def test_a_sample_without_room_is_cut_as_any_launch() -> None:
+    assert of(1000, sms=132, ctas="sample", budget=100 * row_bytes(2)).ctas == Cut((100,), ((1, 1, 1),), 132)
 
 
 def test_a_sample_of_a_grid_of_the_run_is_taken_when_it_is_known() -> None:
-    taken = sample(None)
-    assert taken.of_launch(0, (40, 1, 1)) == CtaRuns.of([0, 17, 34])
+    taken = sample(None, sms=4)
+    assert taken.of_launch(0, (40, 1, 1)) == CtaRuns((Run(0, 1, 4), Run(4, 17, 3)))
+    assert taken.of_launch(0, (3, 1, 1)) == CtaRuns.of(range(3))
 
 
 def test_a_sample_is_read_back_from_a_table() -> None:
@@ -222,14 +230,15 @@ def test_a_cut_trace_says_what_it_left_out_and_how_to_get_it() -> None:
 
 
 def test_a_sample_says_that_it_is_one() -> None:
-    sampled_table = replace(
-        table(instant(0, "i"), grid=(20, 1, 1), capacity=1), ctas=Sample((Run(0, 5, 4),)), version=3
-    )
+    chosen = Sample((CtaRuns((Run(0, 1, 2), Run(2, 5, 2))),))
+    sampled_table = replace(table(instant(0, "i"), grid=(20, 1, 1), capacity=1), ctas=chosen, version=3)
     trace = Trace(build(sampled_table, [Rec(row, 0, 1100, 0) for row in range(4)], rows=4), sampled_table)
-    assert trace.events["cta"].tolist() == [0, 5, 10, 15]
+    assert trace.events["cta"].tolist() == [0, 1, 2, 7]
     assert "incomplete: CTAs left out: 16 of 20 (a sample; ctas=range(20) traces all)" in loss_text(trace.losses)
     note = cut_note(sampled_table, ((20, 1, 1),))
-    assert note.startswith("4 of 20 CTAs are traced, one in 5, the others run the untraced code")
+    assert note.startswith(
+        "4 of 20 CTAs are traced: the first wave and one in 5 behind it; the others run the untraced"
+    )
 
 
 def test_the_note_says_which_ctas_are_there() -> None:

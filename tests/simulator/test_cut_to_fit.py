@@ -183,9 +183,11 @@ def test_a_cut_trace_is_saved_and_loaded(tmp_path: Any) -> None:
 
 def test_a_sample_is_taken_on_the_virtual_gpu_as_on_a_card() -> None:
     found = traced(counting((1000,), 3), torch.zeros(4096), ctas="sample")
-    assert found.ctas["cta"].tolist() == list(range(999 % 7, 1000, 7))
+    assert found.ctas["cta"].tolist() == [*range(132), *range(132 + 867 % 17, 1000, 17)]
     assert (found.events.groupby("cta").size() == 3).all()
-    assert found.meta.note.startswith("143 of 1,000 CTAs are traced, one in 7, the others run the untraced code")
+    assert found.meta.note.startswith(
+        "184 of 1,000 CTAs are traced: the first wave and one in 17 behind it; the others"
+    )
 
 
 @pytest.mark.parametrize("count", [5, 40, 400])
@@ -194,4 +196,4 @@ def test_a_sample_of_a_grid_that_only_the_run_knows_is_taken_then(count: int) ->
     with trace.tracing(device="virtual", ctas="sample"):
         trace.simulate(counting((n,), 2, n), torch.zeros(count), out_idx=[], functional=False)
     assert trace.last is not None
-    assert trace.last.ctas["cta"].tolist() == list(range(0, count, 17))
+    assert trace.last.ctas["cta"].tolist() == [*range(min(count, 132)), *range(132, count, 17)]

@@ -182,9 +182,9 @@ class TraceSwitch:
         ``output``: folder for dumps. ``device``: where ``@trace.jit`` kernels run, as the attribute of that name.
         ``max_events``: records per writer, ``None`` for what the kernel's loops need.
         ``keep``: which records survive when there are more. ``ctas``: of each launch trace at most the first n CTAs, a
-        range, these ids, or a ``"sample"``: one in 17 or more, of every SM and every wave, as launches of 16,384 CTAs
-        and more are by default. The other CTAs run the untraced code. ``budget``: bytes that the slots may take; what
-        the author leaves open, CTAs first, is cut to them. ``auto``: mark what the author has not, see ``auto``;
+        range, these ids, or a ``"sample"``: the first wave and one in 17 of the others, as of launches of 16,384 CTAs
+        and more by default. CTAs that do not record run the untraced code. ``budget``: bytes that the slots may take;
+        what the author leaves open, CTAs first, is cut to them. ``auto``: mark what the author has not, see ``auto``;
         ``True`` or what its ``on`` takes.
         ``keep_launches``: which launches of a kernel and shape stay in ``history``: ``"first"``, ``"last"``,
         ``"slowest"`` (default: these three), ``"all"``, a number (the latest so many), ``"every 10"``, or several.

@@ -207,17 +207,22 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One cluster in so many of each launch."""
+    """Of each launch its first wave, which meets every SM, and of the others one cluster in so many."""
 
-    launches: tuple[Run, ...]
+    launches: tuple[CtaRuns, ...]
 
     def of_launch(self, number: int, grid: Grid) -> CtaRuns:
         """Those that a launch of this grid has."""
-        return CtaRuns(self.launches[number].below(math.prod(grid)))
+        return self.launches[number].below(math.prod(grid))
+
+    @property
+    def share(self) -> int:
+        """One in how many clusters of the others there is, at least."""
+        return max(run.stride // run.width for runs in self.launches for run in runs.runs[-1:])
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists; ``chosen_from_json`` is the inverse."""
-        return {"sample": CtaRuns(self.launches).to_json()["runs"]}
+        return {"sample": [runs.to_json()["runs"] for runs in self.launches]}
 
 
 Chosen = CtaRuns | Cut | Sample
@@ -247,6 +252,6 @@ def chosen_from_json(raw: Any) -> Chosen | None:
     if "runs" in raw:
         return CtaRuns(tuple(Run(*run) for run in raw["runs"]))
     if "sample" in raw:
-        return Sample(tuple(Run(*run) for run in raw["sample"]))
+        return Sample(tuple(CtaRuns(tuple(Run(*run) for run in runs)) for runs in raw["sample"]))
     x_y_z = [(x, y, z) for x, y, z in raw["clusters"]]
     return Cut(tuple(raw["most"]), tuple(x_y_z), raw["sms"])

@@ -41,10 +41,9 @@ def cut_note(table: SiteTable, grids: tuple[Grid, ...]) -> str:
         return ""
     left, total, needed = missing
     if isinstance(table.ctas, Sample):
-        steps = sorted({run.stride // run.width for run in table.ctas.launches})
         return (
-            f"{total - left:,} of {total:,} CTAs are traced, one in {' or '.join(map(str, steps))}, the others run the "
-            f"untraced code; ctas=range({total}) traces all"
+            f"{total - left:,} of {total:,} CTAs are traced: the first wave and one in {table.ctas.share} behind it; "
+            f"the others run the untraced code; ctas=range({total}) traces all"
         )
     parts = [run.rows for number, grid in enumerate(grids) for run in table.ctas.of_launch(number, grid).runs]
     which = "the first, the last and some between" if len(grids) > 1 or len(parts) < 3 else _which(parts)

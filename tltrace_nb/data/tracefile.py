@@ -32,7 +32,7 @@ from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.files import replacing
 from tltrace_nb.base.words import clean
 from tltrace_nb.data import slots as layout
-from tltrace_nb.data.chosen import IDS, Chosen, CtaRuns, Cut, Run, Sample
+from tltrace_nb.data.chosen import IDS, Chosen, Cut, Sample
 from tltrace_nb.data.file_cost import Cost, CostError, most
 from tltrace_nb.data.notes import Note, notes_of
 from tltrace_nb.data.reading import place_blocks
@@ -256,7 +256,9 @@ def _chosen(ctas: Chosen | None) -> list[object]:
     """The numbers of a choice of CTAs."""
     if isinstance(ctas, Cut):
         return [*ctas.most, ctas.sms, *(extent for cluster in ctas.clusters for extent in cluster)]
-    runs = _runs(ctas)
+    if isinstance(ctas, Sample):
+        return [number for runs in ctas.launches for number in _chosen(runs)]
+    runs = () if ctas is None else ctas.runs
     return [number for run in runs for number in (run.start, run.stride, run.count, run.width, run.last)]
 
 
@@ -265,21 +267,14 @@ def _in_order(ctas: Chosen | None, launches: int) -> bool:
     if isinstance(ctas, Cut):
         extents = [extent for cluster in ctas.clusters for extent in cluster]
         return len(ctas.most) == len(ctas.clusters) == launches and min([1, *ctas.most, *extents]) == 1
-    runs = _runs(ctas)
     if isinstance(ctas, Sample):
-        return len(runs) == launches and all(map(_is_run, runs))
+        return len(ctas.launches) == launches and all(runs.runs and _in_order(runs, 1) for runs in ctas.launches)
+    runs = () if ctas is None else ctas.runs
     apart = all(one.last < other.start for one, other in itertools.pairwise(runs))
-    return apart and all(map(_is_run, runs))
-
-
-def _runs(ctas: CtaRuns | Sample | None) -> tuple[Run, ...]:
-    if ctas is None:
-        return ()
-    return ctas.launches if isinstance(ctas, Sample) else ctas.runs
-
-
-def _is_run(run: Run) -> bool:
-    return run.start >= 0 and min(run.count, run.width) > 0 and run.stride >= (run.width if run.count > 1 else 1)
+    return apart and all(
+        run.start >= 0 and min(run.count, run.width) > 0 and run.stride >= (run.width if run.count > 1 else 1)
+        for run in runs
+    )
 
 
 def _meta(raw: Any) -> TraceMeta:

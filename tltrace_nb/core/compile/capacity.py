@@ -7,7 +7,6 @@ said.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from tltrace_nb.data.slots import HEADER_RECORDS, RECORD_BYTES, slots_bytes
 LEAST_RECORDS = 2
 """Records per writer below which a trace says nothing: a begin and its end."""
 SHARE = 17
-"""A sample has one CTA in so many. Sixteen would do, but then 132 SMs would not all be met."""
+"""A sample has one CTA in so many: a number that has no factor in common with the extents of most grids."""
 MANY = 1 << 14
 """Launches of so many CTAs are sampled where the author does not say which CTAs record."""
 
@@ -60,7 +59,8 @@ def room(kernel: str, launches: Sequence[Wanted], writers: int, options: TraceOp
         fitting = options.budget // slots_bytes(1, writers, capacity)
         sample = sampled(launches, fitting, sms) if fitting >= len(launches) else None
         if sample is not None:
-            return Room(capacity, sample)
+            rows = sum(runs.rows for runs in sample.launches)
+            return Room(capacity, None if rows == whole else sample)
         options = replace(options, ctas=None)
     if isinstance(options.ctas, CtaRuns):
         rows = _chosen_rows(kernel, launches, options.ctas)
@@ -84,33 +84,43 @@ def room(kernel: str, launches: Sequence[Wanted], writers: int, options: TraceOp
 
 
 def sampled(launches: Sequence[Wanted], fitting: int, sms: int) -> Sample | None:
-    """One cluster in ``SHARE`` of each launch, more of small ones and fewer where rows are few; ``None`` for all.
+    """The first wave of each launch and one cluster in ``SHARE`` of the others, or fewer; ``None`` without the room.
 
-    A launch has at least a CTA for each SM, if it has so many. The block scheduler hands CTAs out by id, so that a step
-    that has no factor in common with the number of SMs comes to every SM, wave by wave. The last wave may be short: the
-    last cluster is one of the sample, where the grid is known.
+    The block scheduler hands the first CTAs out to one SM each; which SM has a later one is decided as it runs. The
+    last wave may be short: the last cluster is one of the sample, where the grid is known.
     """
-    wanted = [
-        None if launch.ctas is None else launch.ctas // _step(launch, None, sms) + launch.unit for launch in launches
-    ]
-    runs = []
-    for launch, most in zip(launches, _shares(wanted, fitting), strict=True):
-        step = _step(launch, most, sms)
-        last = most // launch.unit * step if launch.ctas is None else -(-launch.ctas // launch.unit) - 1
-        count = last // step + (launch.ctas is not None)
-        runs.append(Run(last % step * launch.unit, step * launch.unit, count, launch.unit))
-    return None if all(run.stride == run.width for run in runs) else Sample(tuple(runs))
+    wanted = []
+    for launch in launches:
+        others = _others(launch, sms)
+        rows = None if others is None else (launch.ctas or 0) - (others - -(-others // SHARE)) * launch.unit
+        wanted.append(rows)
+    found = [_sample(launch, most, sms) for launch, most in zip(launches, _shares(wanted, fitting), strict=True)]
+    known = [runs for runs in found if runs is not None]
+    return Sample(tuple(known)) if len(known) == len(found) else None
 
 
-def _step(launch: Wanted, most: int | None, sms: int) -> int:
-    """One in how many clusters of a launch is traced, where there are ``most`` rows for it at most."""
-    if launch.ctas is None:
-        return SHARE
-    clusters = -(-launch.ctas // launch.unit)
-    least = 1 if most is None else -(-clusters // max(most // launch.unit, 1))
-    preferred = max(min(SHARE, launch.ctas // sms), least)
-    steps = itertools.chain(range(preferred, least - 1, -1), itertools.count(preferred))
-    return next(step for step in steps if math.gcd(step, sms) == 1)
+def _wave(launch: Wanted, sms: int) -> int:
+    """CTAs of whole clusters, one for each SM at least."""
+    return -(-sms // launch.unit) * launch.unit
+
+
+def _others(launch: Wanted, sms: int) -> int | None:
+    """Clusters behind the first wave, if it is known how many."""
+    return None if launch.ctas is None else max(-(-(launch.ctas - _wave(launch, sms)) // launch.unit), 0)
+
+
+def _sample(launch: Wanted, most: int, sms: int) -> CtaRuns | None:
+    """What at most so many rows have of a launch, ``None`` if they have no room for its first wave and another CTA."""
+    wave, others = _wave(launch, sms), _others(launch, sms)
+    if others == 0:
+        return CtaRuns.of(range(launch.ctas or 0)) if most >= (launch.ctas or 0) else None
+    room = (most - wave) // launch.unit
+    if room < 1:
+        return None
+    step = SHARE if others is None else max(SHARE, -(-others // room))
+    first, count = (0, room) if others is None else ((others - 1) % step, (others - 1) // step + 1)
+    behind = Run(wave + first * launch.unit, step * launch.unit, count, launch.unit)
+    return CtaRuns((Run(0, 1, wave), behind))
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

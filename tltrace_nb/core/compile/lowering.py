@@ -291,7 +291,7 @@ def _row(cta: Expr, number: int, launch: Launch, table: SiteTable) -> Expr:
         return _row_in(cta, table.ctas.of_launch(number, (x, y, z)), launch.first_row)
     if isinstance(table.ctas, Cut):
         return device.cut_row(cta, table.ctas, number)
-    runs = CtaRuns((table.ctas.launches[number],)) if isinstance(table.ctas, Sample) else table.ctas
+    runs = table.ctas.launches[number] if isinstance(table.ctas, Sample) else table.ctas
     return _row_in(cta, runs, launch.first_row)
 
 
