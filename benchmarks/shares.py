@@ -32,7 +32,7 @@ from tltrace_nb.core.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGET = 2 << 30
-ROUNDS = 30
+ROUNDS = 25
 
 SHARES: dict[str, Any] = {
     "all": None,
