@@ -22,7 +22,6 @@ from traces import HOSTILE, INT32_LEAST, INT32_MOST, RECORDED, UINT32_MOST, bits
 from tltrace_nb import load
 from tltrace_nb.core.trace import Trace, TraceMeta
 from tltrace_nb.data.sites import PayloadType, Writer
-from tltrace_nb.export import steps
 from tltrace_nb.export.chrome import write_chrome
 from tltrace_nb.export.perfetto import write_perfetto
 from tltrace_nb.export.steps import DEEP
@@ -244,15 +243,6 @@ def test_tracks_that_nest_and_tracks_that_cross_are_beside_each_other(format_: s
     read = exported(trace, format_)
     assert [shown.depth for shown in read.shown if shown.name == "d"] == list(range(DEEP + 3))
     assert len({shown.track for shown in read.shown}) == 4
-
-
-@in_both
-def test_a_file_of_many_pieces_is_that_of_one(format_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, trace = FORMATS[format_][0], load(RECORDED[1])
-    whole = write(trace, tmp_path / "whole").read_bytes()
-    monkeypatch.setattr(steps, "PIECE_EVENTS", 100)
-    monkeypatch.setattr(f"tltrace_nb.export.{format_}.AT_ONCE", 7)
-    assert write(trace, tmp_path / "pieces").read_bytes() == whole
 
 
 @in_both
