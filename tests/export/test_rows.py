@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tltrace_nb.export.protobuf import messages, varint
@@ -16,6 +16,7 @@ def column(values: list[int]) -> np.ndarray:
     return np.array(values, np.int64)
 
 
+@settings(deadline=None)
 @given(NUMBERS)
 def test_a_column_of_varints_is_each_of_them(values: list[int]) -> None:
     rows = Rows(len(values))
@@ -24,6 +25,7 @@ def test_a_column_of_varints_is_each_of_them(values: list[int]) -> None:
     assert rows.lengths.tolist() == [len(varint(value)) for value in values]
 
 
+@settings(deadline=None)
 @given(NUMBERS, st.integers(1, 4))
 def test_a_column_of_decimals_is_each_of_them(values: list[int], digits: int) -> None:
     rows = Rows(len(values))
@@ -33,6 +35,7 @@ def test_a_column_of_decimals_is_each_of_them(values: list[int], digits: int) ->
     assert rows.lengths.tolist() == list(map(len, words))
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=5), min_size=1, max_size=4), st.data())
 def test_rows_choose_among_words(words: list[bytes], data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.integers(-1, len(words) - 1), max_size=20))
@@ -41,6 +44,7 @@ def test_rows_choose_among_words(words: list[bytes], data: st.DataObject) -> Non
     assert rows.tobytes() == b"".join(words[number] for number in chosen)
 
 
+@settings(deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=20))
 def test_a_column_may_be_missing_in_some_rows(there: list[bool]) -> None:
     rows = Rows(len(there))
