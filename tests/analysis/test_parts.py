@@ -18,7 +18,7 @@ from tltrace_nb.analysis import critical_path, parts
 from tltrace_nb.core.trace import Trace, TraceMeta
 from tltrace_nb.data import rows, trace_data
 from tltrace_nb.data import slots as layout
-from tltrace_nb.export import steps
+from tltrace_nb.export import chrome, perfetto, steps
 
 
 def damaged(seed: int) -> Trace:
@@ -83,8 +83,10 @@ def test_a_chain_walked_in_all_ctas_at_once_is_the_one_walked_in_each(
     whole: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
-    for few in (1, 3, 1 << 40):
+    monkeypatch.setattr(parts, "PART_EVENTS", 300)
+    for few, together in ((1, 1), (3, 2), (1 << 40, 100)):
         monkeypatch.setattr(critical_path, "FEW", few)
+        monkeypatch.setattr(critical_path, "TOGETHER", together)
         found.append(whole.critical_path())
     for one, other in itertools.pairwise(found):
         pd.testing.assert_frame_equal(one, other)
@@ -95,8 +97,10 @@ def test_a_file_written_piece_by_piece_is_the_one_written_at_once(
     whole: Trace, write: Callable[[Trace, Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contents = []
-    for events in (1 << 40, 300):
+    for events, at_once in ((1 << 40, 1 << 20), (300, 77)):
         monkeypatch.setattr(steps, "PIECE_EVENTS", events)
+        monkeypatch.setattr(perfetto, "AT_ONCE", at_once)
+        monkeypatch.setattr(chrome, "AT_ONCE", at_once)
         contents.append(write(whole, tmp_path / "written").read_bytes())
     assert contents[0] == contents[1]
 

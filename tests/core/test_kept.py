@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import math
 import tracemalloc
@@ -29,6 +30,7 @@ class Fake:
     took: float = 1.0
     key: Hashable = ("k", ())
     device_bytes: int = 10
+    host_bytes: int = 0
     graph: bool = False
     timed: bool = True
     done: bool = True
@@ -47,6 +49,7 @@ class Fake:
     @property
     def slots(self) -> None:
         self.copied += 1
+        self.host_bytes += self.device_bytes
         self.device_bytes = 0
 
     @property
@@ -183,6 +186,41 @@ def test_nothing_is_copied_or_waited_for_while_a_graph_is_captured() -> None:
 def test_what_all_take_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_module, "HOST_BUDGET", 5000)
     assert stays(ran(*(Fake(device_bytes=500) for _ in range(100)), policy="all")) == list(range(90, 100))
+
+
+def test_what_was_made_of_slots_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_module, "HOST_BUDGET", 5000)
+    launches = [Fake(device_bytes=200) for _ in range(10)]
+    kept = ran(*launches, policy="all")
+    for number in (7, 8):
+        launches[number].host_bytes += 2000  # decoded
+    kept.add(Fake(device_bytes=200, number=10), Section(1, Policy.of("all")), BUDGET)
+    assert stays(kept) == [6, 7, 8, 9, 10]
+
+
+def test_the_newest_launch_stays_however_large() -> None:
+    assert stays(ran(Fake(), Fake(device_bytes=3 * kept_module.HOST_BUDGET))) == [1]
+
+
+def test_traces_that_were_looked_at_are_let_go_for_others(monkeypatch: pytest.MonkeyPatch, recorded: Trace) -> None:
+    kept = Kept()
+    monkeypatch.setattr(kept_module, "HOST_BUDGET", 4 * recorded.nbytes)
+    policy = Section(1, Policy.of("all"))
+    for _ in range(3):
+        kept.add(kept_module.launch_of(copy.copy(recorded)), policy, recorded.nbytes)
+    assert len(kept.since()) == 3
+    for trace in kept.since():
+        _ = trace.events
+    kept.add(kept_module.launch_of(copy.copy(recorded)), policy, recorded.nbytes)
+    assert kept.count == 4
+    assert len(kept.since()) == 1
+
+
+def test_a_trace_says_what_it_holds_on_the_host(recorded: Trace) -> None:
+    slots = recorded.host_bytes
+    assert slots == recorded.nbytes > 0
+    frames = (recorded.events, recorded.ctas, recorded.flows, recorded.sites, recorded.losses)
+    assert recorded.host_bytes == slots + sum(frame.memory_usage(index=False).sum() for frame in frames)
 
 
 def test_ten_thousand_launches_leave_no_more_than_ten() -> None:

@@ -7,6 +7,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tltrace_nb.core.trace import Trace, TraceMeta
 from tltrace_nb.data.sites import PayloadType, Writer
 from tltrace_nb.export.chrome import write_chrome
 from tltrace_nb.export.perfetto import write_perfetto
+from tltrace_nb.export.steps import DEEP
 
 FORMATS: dict[str, tuple[Callable[..., Path], Callable[[bytes], Read]]] = {
     "perfetto": (write_perfetto, read_perfetto),
@@ -219,6 +221,28 @@ def test_an_arrow_to_a_range_that_began_before_its_source_ended_is_kept(format_:
 def test_few_events_make_a_file(records: int, format_: str) -> None:
     trace = made(table(instant(0, "a")), *[(1100, 0, 5)] * records)
     assert len(exported(trace, format_).shown) == records
+
+
+@in_both
+def test_a_payload_of_zero_keeps_its_sign(format_: str) -> None:
+    of = table(*span(0, "a", payload=PayloadType.FLOAT32), *span(2, "b", payload=PayloadType.FLOAT32))
+    records = [(1100, 0, bits(0.0)), (1200, 1, bits(0.0)), (1300, 2, bits(-0.0)), (1400, 3, bits(-0.0))]
+    shown = exported(made(of, *records), format_).shown
+    assert [math.copysign(1, each.args["payload"]) for each in shown] == [1, -1]
+
+
+@in_both
+def test_tracks_that_nest_and_tracks_that_cross_are_beside_each_other(format_: str) -> None:
+    """The former are laid out as a whole, the latter range by range; so are those of more ranges inside each other."""
+    of = table(*span(0, "a", lane="x"), *span(2, "b", lane="y"), *span(4, "c", lane="y"), *span(6, "d", lane="z"))
+    crossing = [(1010, 2, 0), (1020, 4, 0), (1030, 3, 0), (1040, 5, 0)]
+    deep = [(1050 + i, 6, i) for i in range(DEEP + 3)] + [(1100 + i, 7, DEEP + 2 - i) for i in range(DEEP + 3)]
+    nesting = [(1200, 0, 0), (1210, 0, 1), (1220, 1, 1), (1230, 1, 0)]
+    trace = made(replace(of, capacity=80), *crossing, *deep, *nesting)
+    check(trace, format_)
+    read = exported(trace, format_)
+    assert [shown.depth for shown in read.shown if shown.name == "d"] == list(range(DEEP + 3))
+    assert len({shown.track for shown in read.shown}) == 4
 
 
 @in_both

@@ -9,7 +9,7 @@ from decoders import one, signed, wire
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tltrace_nb.export.protobuf import double, fixed64, integer, message, string, varint
+from tltrace_nb.export.protobuf import double, integer, message, string, varint
 
 FIELDS = st.integers(1, 2**29 - 1)
 
@@ -17,11 +17,6 @@ FIELDS = st.integers(1, 2**29 - 1)
 @given(FIELDS, st.integers(-(2**63), 2**63 - 1))
 def test_an_integer_is_read_back(field: int, value: int) -> None:
     assert signed(one(wire(integer(field, value)), field)) == value
-
-
-@given(FIELDS, st.integers(0, 2**64 - 1))
-def test_a_fixed_integer_is_read_back(field: int, value: int) -> None:
-    assert struct.unpack("<Q", one(wire(fixed64(field, value)), field)) == (value,)
 
 
 @given(FIELDS, st.floats(allow_nan=False))

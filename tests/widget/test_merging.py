@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from fake_trace import words
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tltrace_nb.render.merging import MOST_STRIPS, merge
@@ -28,6 +28,7 @@ EVENTS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(EVENTS, st.integers(1, 40))
 def test_every_event_lies_in_one_bar_that_counts_it(events: list[tuple[str, float, float]], bars: int) -> None:
     merged = merge(rows(*events), bars, 0.0)
@@ -48,6 +49,7 @@ def test_every_event_lies_in_one_bar_that_counts_it(events: list[tuple[str, floa
         assert mine["count"].sum() == merged.strips[number].events == len(inside)
 
 
+@settings(deadline=None)
 @given(EVENTS, st.integers(1, 40))
 def test_bars_of_a_strip_do_not_touch_and_pauses_that_stay_are_the_longest(
     events: list[tuple[str, float, float]], bars: int

@@ -77,9 +77,9 @@ def _of_names(events: pd.DataFrame, stay: pd.Series[Any], cost: float) -> tuple[
     """By the code of a name, the ranges of some CTAs, their cycles, records and cost; and each CTA's busiest thread."""
     found = ranges_of(events, ended=True)
     records = _Records.of(events, cost)
-    thread = records.thread[found.row]
-    inside = records.number(thread, found.end) - records.number(thread, found.start)
-    removed = records.shift(thread, found.end) - records.shift(thread, found.start)
+    begin, end = records.begin[found.row], records.end
+    before = np.cumsum(records.times) - records.times
+    inside, removed = (of[end] - of[begin] for of in (before, records.late))
     weights = (None, found.end - found.start, inside, removed)
     cta, threads = records.of_threads(events["cta"].to_numpy())
     _, most_ = _largest(cta, records.shift(threads, stay.reindex(cta).to_numpy()))
@@ -110,7 +110,8 @@ def _known(trace: TraceData, cost: float | None) -> float:
 class _Records:
     """When each thread recorded, how often at that time, and by how much it was late then: sorted, on one axis.
 
-    ``thread`` numbers the (CTA, thread) of each event.
+    ``thread`` numbers the (CTA, thread) of each event; ``begin`` is the place of its first record among those times,
+    ``end`` that of the last of each range that ``ended``.
     """
 
     axis: Axis
@@ -119,6 +120,9 @@ class _Records:
     times: Ints
     late: Array
     cost: float
+    begin: Ints
+    end: Ints
+    ended: Array
 
     @classmethod
     def of(cls, events: pd.DataFrame, cost: float) -> _Records:
@@ -128,14 +132,20 @@ class _Records:
         ended = (events["kind"] == "range").to_numpy() & ~events["truncated"].to_numpy()
         axis = Axis.of(threads, start, end)
         places = np.concatenate([axis.at(thread, start), axis.at(thread[ended], end[ended])])
-        time, times = np.unique(places, return_counts=True)
+        order = np.argsort(places, kind="stable")
+        places = places[order]
+        new = np.concatenate([[True], places[1:] != places[:-1]])[: len(places)]
+        of_record = np.empty(len(places), np.int64)
+        of_record[order] = np.cumsum(new) - 1
+        at = np.flatnonzero(new)
+        time, times = places[at], np.diff(at, append=len(places))
         gap = np.diff(time)
         same = axis.key(time[1:]) == axis.key(time[:-1])
         removed = np.where(same, np.minimum(gap, cost * times[:-1]), 0)
         late = np.concatenate([[0], np.cumsum(removed)])[: len(time)]
-        first = np.concatenate([[True], ~same])[: len(time)]
-        begin = np.maximum.accumulate(np.where(first, np.arange(len(time)), 0)) if len(time) else first.astype(np.int64)
-        return cls(axis, thread, time, times, late - late[begin] if len(time) else late, cost)
+        first = np.flatnonzero(np.concatenate([[True], ~same])[: len(time)])
+        late = late - np.repeat(late[first], np.diff(first, append=len(time)))
+        return cls(axis, thread, time, times, late, cost, of_record[: len(start)], of_record[len(start) :], ended)
 
     def shift(self, thread: Ints, time: Ints) -> Array:
         """By how much each thread was late at ``time``, which may lie after all records."""
@@ -145,17 +155,21 @@ class _Records:
         late = self.late[index] + np.minimum(since, self.cost * self.times[index])
         return np.where((index >= 0) & (self.axis.key(self.time[index]) == thread), late, 0)
 
+    def shifts(self, starts: Array, ends: Array) -> tuple[Array, Array]:
+        """By how much each event was late at its start and its end."""
+        start = self.late[self.begin]
+        end = start.copy()  # of instants
+        end[self.ended] = self.late[self.end]
+        cut = np.flatnonzero(~self.ended & (ends != starts))
+        end[cut] = self.shift(self.thread[cut], ends[cut])
+        return start, end
+
     def of_threads(self, cta: Array) -> tuple[Array, Ints]:
         """The CTA of each thread, given that of each event, and the threads."""
         home = np.arange(self.axis.keys)
         first = np.zeros(len(home), np.int64)
         first[self.thread[::-1]] = np.arange(len(self.thread))[::-1]
         return cta[first], home
-
-    def number(self, thread: Ints, time: Ints) -> Ints:
-        """How many records of the thread lie before ``time``."""
-        total = np.concatenate([[0], np.cumsum(self.times)])
-        return total[np.searchsorted(self.time, self.axis.at(thread, time), side="left")]
 
 
 def _corrected(trace: TraceData, cost: float) -> Decoded:
@@ -178,7 +192,7 @@ def _moved(
 ) -> tuple[dict[str, Array], tuple[list[int], list[float]]]:
     """The columns that change, for the events of some CTAs, and when each CTA ends then."""
     records = _Records.of(events, cost)
-    moved = [records.shift(records.thread, events[column].to_numpy()) for column in ("start", "end")]
+    moved = records.shifts(events["start"].to_numpy(), events["end"].to_numpy())
     start, end = (
         events[column].to_numpy() - np.round(by).astype(np.int64)
         for column, by in zip(("start", "end"), moved, strict=True)

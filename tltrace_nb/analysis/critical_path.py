@@ -30,7 +30,7 @@ from tltrace_nb.analysis.launch import caveats
 from tltrace_nb.analysis.links import NO_LINKS, Links, links, links_notes
 from tltrace_nb.analysis.parts import Part, each, joined, parts
 from tltrace_nb.analysis.ranges import NO_RANGES, Ranges, cells, numbered, ranges_of
-from tltrace_nb.analysis.spans import Array, Axis, Ints, groups, ordinal
+from tltrace_nb.analysis.spans import Array, Axis, Ints, ascending, by_number, groups, ordinal
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.base.checks import checked, names
 from tltrace_nb.data.cells import category, masked
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 VIA = ("entry", "thread", "dag", "barrier")
 _ENTRY, _THREAD, _DAG, _BARRIER = range(4)
 
+TOGETHER = 8
+"""Parts whose CTAs are walked side by side: as many as stay in a processor's cache."""
 FEW = 16
 """CTAs below which a loop over their ranges is faster than arrays that are as short."""
 
@@ -71,9 +73,10 @@ def critical_path(trace: TraceData, *, barriers: str | Iterable[str] = ()) -> Ta
     """
     wanted = numbered(trace.events, barriers, "barriers")
     several = parts(trace)
-    bound = each(lambda part: _of_part(part, bool(trace.table.flows), wanted), several)
-    notes = [*caveats(trace), *links_notes([part.arrows for part in bound])]
-    threads, ctas = (sum(getattr(part, of) for part in bound) for of in ("threads", "ctas"))
+    together = [several[first : first + TOGETHER] for first in range(0, len(several), TOGETHER)]
+    done = each(lambda some: _of_parts(some, bool(trace.table.flows), wanted), together)
+    notes = [*caveats(trace), *links_notes([found.arrows for _, facts in done for found in facts])]
+    threads, ctas = (sum(getattr(found, of) for _, facts in done for found in facts) for of in ("threads", "ctas"))
     if not ctas:
         notes.append(NO_RANGES)
     elif not trace.table.flows and not wanted and threads > ctas:
@@ -81,10 +84,26 @@ def critical_path(trace: TraceData, *, barriers: str | Iterable[str] = ()) -> Ta
             "no arrows (trace.dag) and no barriers= say which thread waited for which: the chain stays on the thread "
             "whose range ends last"
         )
-    ends = np.cumsum([len(part.rank) for part in bound])[:-1]
-    found = zip(several, bound, *(np.split(of, ends) for of in (_slack(bound), _walk(bound))), strict=True)
-    rows = each(lambda of_part: _rows(of_part[0].events, *of_part[1:]), found)
+    rows = [of_part for of_parts, _ in done for of_part in of_parts]
+    del done
     return table("critical_path", columns.CRITICAL_PATH, joined(rows), notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is said of a part: its arrows, without their ends, and how many threads and CTAs it has."""
+
+    arrows: Links
+    threads: int
+    ctas: int
+
+
+def _of_parts(parts: Sequence[Part], linked: bool, barriers: list[int]) -> tuple[list[dict[str, Any]], list[_Facts]]:
+    """The result for the events of some parts, each by column."""
+    bound, facts = zip(*(_of_part(part, linked, barriers) for part in parts), strict=True)
+    ends = np.cumsum([len(part.rank) for part in bound])[:-1]
+    found = zip(parts, bound, *(np.split(of, ends) for of in (_slack(bound), _walk(bound))), strict=True)
+    return [_rows(part.events, *of_part) for part, *of_part in found], list(facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +126,9 @@ class _Bound:
     src: Ints
     dst: Ints
     room: Ints
-    arrows: Links
-    threads: int
-    ctas: int
 
 
-def _of_part(part: Part, linked: bool, barriers: list[int]) -> _Bound:
+def _of_part(part: Part, linked: bool, barriers: list[int]) -> tuple[_Bound, _Facts]:
     every = ranges_of(part.events, ended=True)
     arrows = links(part, every) if linked else NO_LINKS
     rank = _ranks(every)
@@ -120,7 +136,7 @@ def _of_part(part: Part, linked: bool, barriers: list[int]) -> _Bound:
     others = _others(every, rank, previous, arrows, barriers)
     end = every.end[rank]
     binder, arrival, how = _binders(end, previous, others)
-    return _Bound(
+    bound = _Bound(
         rank=every.row[rank],
         sizes=np.bincount(every.home[rank], minlength=every.ctas),
         end=end,
@@ -132,10 +148,8 @@ def _of_part(part: Part, linked: bool, barriers: list[int]) -> _Bound:
         src=others.src,
         dst=others.dst,
         room=arrival[others.dst] - others.arrival,
-        arrows=replace(arrows, src=NO_LINKS.src, dst=NO_LINKS.dst),
-        threads=every.threads,
-        ctas=every.ctas,
     )
+    return bound, _Facts(replace(arrows, src=NO_LINKS.src, dst=NO_LINKS.dst), every.threads, every.ctas)
 
 
 def _rows(events: pd.DataFrame, bound: _Bound, slack: Ints, step: Array) -> dict[str, Any]:
@@ -143,7 +157,7 @@ def _rows(events: pd.DataFrame, bound: _Bound, slack: Ints, step: Array) -> dict
     critical = step >= 0
     start = np.maximum(events["start"].to_numpy()[bound.rank], bound.arrival)
     gap = start - np.where(bound.binder < 0, 0, bound.arrival)
-    back = np.argsort(bound.rank, kind="stable")  # from the order of ends to that of the events
+    back = ascending(bound.rank, len(events))  # from the order of ends to that of the events
     rows, critical = bound.rank[back], critical[back]
     values: dict[str, Any] = cells(events, rows, ("cta", "thread", "name", "role", "lane", "payload", "start", "end"))
     values |= {
@@ -171,7 +185,7 @@ def _ranks(every: Ranges) -> Ints:
 
 def _previous(thread: Ints) -> Ints:
     """For each range the one before it on its thread, -1 for the first."""
-    by_thread = np.argsort(thread, kind="stable")
+    by_thread = by_number(thread)
     follows = thread[by_thread][1:] == thread[by_thread][:-1]
     previous = np.full(len(thread), -1, np.int64)
     previous[by_thread[1:][follows]] = by_thread[:-1][follows]
@@ -229,33 +243,33 @@ def _slack(parts: Sequence[_Bound]) -> Ints:
     many, then one by one.
     """
     sizes, last, offsets = _places(parts)
-    slack = np.concatenate([part.end for part in parts])
-    np.subtract(np.repeat(slack[last], sizes), slack, out=slack)
+    # One place more than there are ranges: what nobody binds writes there, as -1.
+    slack = np.append(np.concatenate([part.end for part in parts]), 0)
+    np.subtract(np.repeat(slack[last], sizes), slack[:-1], out=slack[:-1])
     previous = _moved([part.previous for part in parts], offsets)
     early, room = (np.concatenate([getattr(part, of) for part in parts]) for of in ("early", "room"))
     src, dst = (_moved([getattr(part, of) for part in parts], offsets) for of in ("src", "dst"))
     turn = last[np.searchsorted(last, dst)] - dst
-    by_turn = np.argsort(turn, kind="stable")
+    by_turn = by_number(turn)
     bounds = np.searchsorted(turn[by_turn], np.arange(int(sizes.max(initial=0)) + 1))
+    tied, late, ahead = src[by_turn], dst[by_turn], room[by_turn]
     longest = np.argsort(-sizes, kind="stable")
     many = len(sizes) - np.searchsorted(sizes[longest][::-1], np.arange(1, len(bounds)), side="left")
     turns = int((many >= FEW).sum())
+    latest = last[longest]
     for i in range(turns):
-        at = last[longest[: many[i]]] - i
+        at = latest[: many[i]] - i
         link = previous[at]
-        follows = link >= 0
-        link, at = link[follows], at[follows]
         slack[link] = np.minimum(slack[link], slack[at] + early[at])
-        edges = by_turn[bounds[i] : bounds[i + 1]]
-        tied = src[edges] >= 0
-        np.minimum.at(slack, src[edges][tied], (slack[dst[edges]] + room[edges])[tied])
+        edges = slice(bounds[i], bounds[i + 1])
+        np.minimum.at(slack, tied[edges], slack[late[edges]] + ahead[edges])
     for cta in longest[: many[turns] if turns < len(many) else 0].tolist():
         begin, end = int(last[cta] - sizes[cta] + 1), int(last[cta] - turns + 1)
         mine = slice(*np.searchsorted(dst, [begin, end]).tolist())
-        own, before, ahead = (of[begin:end].tolist() for of in (slack, np.maximum(previous - begin, -1), early))
+        own, before, lead = (of[begin:end].tolist() for of in (slack, np.maximum(previous - begin, -1), early))
         ends = (of[mine].tolist() for of in (np.maximum(src - begin, -1), room, dst - begin))
-        slack[begin:end] = _one_by_one(own, before, ahead, list(zip(*ends, strict=True)))
-    return slack
+        slack[begin:end] = _one_by_one(own, before, lead, list(zip(*ends, strict=True)))
+    return slack[:-1]
 
 
 def _one_by_one(

@@ -75,12 +75,12 @@ def _inside(found: Ranges) -> tuple[Ints, Ints]:
 
     In the order of the events what is inside follows its range, up to the next that is not deeper.
     """
-    if not len(found):
-        return found.row, found.row
+    each = np.arange(len(found))
+    if not found.encloses.any():
+        return each, each
     axis = Axis.of(found.tracks, found.start, found.end)
     starts, ends = axis.at(found.track, found.start), axis.at(found.track, found.end)
     order = np.argsort(starts, kind="stable")
-    each = np.arange(len(found))
     leaf = ~found.encloses[order]
     following = np.minimum.accumulate(np.where(leaf, each, len(found) - 1)[::-1])[::-1]
     # The last range of the track that starts before this one ends, or the last leaf before that.

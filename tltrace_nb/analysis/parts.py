@@ -18,7 +18,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from tltrace_nb.analysis.spans import Array
 
-PART_EVENTS = 1 << 18
+PART_EVENTS = 1 << 17
 """Events of a part, if its CTAs are smaller: what is done with them stays in a processor's cache, mostly."""
 MOST_WORKERS = 4
 """Parts that are in work at once; more would take more memory, and wait for it."""

@@ -56,13 +56,14 @@ def ranges_of(events: pd.DataFrame, ended: bool = False) -> Ranges:
     if ended:
         is_range &= ~events["truncated"].to_numpy()
     row = np.flatnonzero(is_range)
-    cta, start, end = (events[column].to_numpy()[row].astype(np.int64) for column in ("cta", "start", "end"))
+    at = slice(None) if len(row) == len(events) else row
+    cta, start, end = (events[column].to_numpy()[at].astype(np.int64, copy=False) for column in ("cta", "start", "end"))
     home, ctas = groups(cta - int(cta.min(initial=0)))
-    thread, threads = groups(home, events["thread"].to_numpy()[row])
-    track, tracks = groups(thread, codes(events["lane"])[row])
-    name = codes(events["name"])[row].astype(np.int64)
+    thread, threads = groups(home, events["thread"].to_numpy()[at])
+    track, tracks = groups(thread, codes(events["lane"])[at])
+    name = codes(events["name"])[at].astype(np.int64)
     names = len(events["name"].cat.categories)
-    return Ranges(row, cta, home, name, start, end, thread, track, encloses[row], names, ctas, threads, tracks)
+    return Ranges(row, cta, home, name, start, end, thread, track, encloses[at], names, ctas, threads, tracks)
 
 
 def codes(column: pd.Series[Any]) -> Array:

@@ -124,6 +124,18 @@ def _dense(key: Ints) -> tuple[Ints, int]:
     return number.astype(np.int64), len(distinct)
 
 
+def by_number(number: Array) -> Ints:
+    """The rows in order of a number from 0, and as they come where it is the same; small ones are sorted in a pass."""
+    return np.argsort(number.astype(np.min_scalar_type(int(number.max(initial=0)))), kind="stable")
+
+
+def ascending(rows: Array, most: int) -> Ints:
+    """The order in which ``rows``, distinct numbers below ``most``, ascend."""
+    place = np.full(most, -1, np.int64)
+    place[rows] = np.arange(len(rows))
+    return place[place >= 0]
+
+
 def ordinal(key: Array, order: Array) -> Ints:
     """For each row how many rows of the same ``key`` come before it in ``order`` (row numbers, sorted by key)."""
     ordered = key[order]

@@ -16,7 +16,7 @@ from tltrace_nb.analysis.charts import DOWN, MOST_BARS, bars, chart, colors, mos
 from tltrace_nb.analysis.launch import caveats
 from tltrace_nb.analysis.parts import Parted, each, parts
 from tltrace_nb.analysis.ranges import Ranges, ranges_of
-from tltrace_nb.analysis.spans import Array, Axis, Spans, groups, union
+from tltrace_nb.analysis.spans import Array, Axis, groups, union
 from tltrace_nb.analysis.table import Table, table
 from tltrace_nb.base.checks import checked
 from tltrace_nb.data.headline import Tally, counted, tally
@@ -90,46 +90,47 @@ def _open(found: Ranges) -> Array:
 def _beside(found: Ranges) -> tuple[Array, Array]:
     """Per name the cycles of its ranges, track by track, and those in which another track of the CTA was at work.
 
-    That is where any track works, less where the track itself does and no other.
+    Begins and ends cut a track into pieces, in each of which it is at work or is not. From all pieces of a CTA in order
+    of time follows when any track is at work, and which piece is the only one: what lies beside a piece is the former
+    less the latter. What lies beside a range is the sum over the pieces from its begin to its end.
     """
     if not len(found):
         return np.zeros(found.names), np.zeros(found.names)
+    axis = Axis.of(found.tracks, found.start, found.end)
+    points = np.concatenate([axis.at(found.track, found.start), axis.at(found.track, found.end)])
+    order = np.argsort(points, kind="stable")  # by track
+    place = points[order]
+    step = np.concatenate([~found.encloses, found.encloses.astype(np.int8) - np.int8(1)])
+    works = np.cumsum(step[order]) > 0
+
     home = np.zeros(found.tracks, np.int64)
     home[found.track] = found.home
-    by_track, by_cta = (Axis.of(keys, found.start, found.end) for keys in (found.tracks, found.ctas))
-    leaf = ~found.encloses
-    work = union(*(by_track.at(found.track[leaf], each[leaf]) for each in (found.start, found.end)))
-    track = by_track.key(work.start)
+    track = np.tile(found.track, 2)[order]
+    by_cta = np.argsort(place + (home[track] - track) * axis.stride, kind="stable")
+    time = place + (home[track] - track) * axis.stride
+    length = np.diff(time[by_cta], append=0)
+    mine = works * np.arange(len(order))
+    working = np.cumsum(np.diff(works.astype(np.int8), prepend=np.int8(0))[by_cta], dtype=np.int32)
+    only = np.cumsum(np.diff(mine, prepend=0)[by_cta])  # where one works: its piece
+    single = working == 1
+    alone = np.bincount(only[single], length[single], len(order))
+    length[working == 0] = 0
+    any_ = np.empty(len(order), np.int64)
+    any_[by_cta] = np.cumsum(length) - length
+    beside = any_ - (np.cumsum(alone) - alone)
 
-    shift = home[track] * by_cta.stride - track * by_track.stride
-    place = np.concatenate([work.start + shift, work.end + shift])
-    step = np.repeat([1, -1], len(track))
-    order = np.argsort(place, kind="stable")
-    place = place[order]
-    working = np.cumsum(step[order])[:-1]
-    alone = np.cumsum((step * np.tile(track, 2))[order])[:-1]  # where one works: its number
-    stretch = place[1:] > place[:-1]
-    some, single = stretch & (working >= 1), stretch & (working == 1)
-    any_ = Spans(place[:-1][some], place[1:][some])
-    # The stretches in which one track works, on that track's own part of an axis.
-    other = alone[single]
-    back = other * by_track.stride - home[other] * by_cta.stride
-    start, end = place[:-1][single] + back, place[1:][single] + back
-    sort = np.argsort(start, kind="stable")
-    lonely = Spans(start[sort], end[sort])
-
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
     pair, pairs = groups(found.track, found.name)
-    of_pair = np.zeros((2, pairs), np.int64)
-    of_pair[:, pair] = found.track, found.name
-    axis = Axis.of(pairs, found.start, found.end)
-    mine = union(axis.at(pair, found.start), axis.at(pair, found.end))
-    key = axis.key(mine.start)
-    tracks, names = of_pair[:, key]
-    to_track = tracks * by_track.stride - key * axis.stride
-    to_cta = home[tracks] * by_cta.stride - key * axis.stride
-    working = any_.within(mine.start + to_cta, mine.end + to_cta)
-    beside = working - lonely.within(mine.start + to_track, mine.end + to_track)
-    return np.bincount(names, mine.length, found.names), np.bincount(names, beside, found.names)
+    name_of = np.zeros(pairs, np.int64)
+    name_of[pair] = found.name
+    of_pair = Axis(pairs, 0, len(order))
+    spans = union(*(of_pair.at(pair, each) for each in np.split(position, 2)))
+    key = of_pair.key(spans.start)
+    begin, end = spans.start - key * of_pair.stride, spans.end - key * of_pair.stride
+    name = name_of[key]
+    own, other = (np.bincount(name, of[end] - of[begin], found.names) for of in (place, beside))
+    return own, other
 
 
 def figure(result: Table) -> go.Figure:

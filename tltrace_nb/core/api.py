@@ -372,8 +372,9 @@ class TraceSwitch:
 
         Per kernel and shape these are the first, the last and the slowest since ``enable`` or the beginning of a
         ``tracing`` block or cell, or what ``keep_launches`` says, for the latest ``kept.SECTIONS`` blocks and cells.
-        All together they take at most the budget of one kernel on the device and ``kept.HOST_BUDGET`` in all: the
-        oldest are copied to the host, and let go in the end.
+        All together they take at most the budget of one kernel on the device, and ``kept.HOST_BUDGET`` in all, with the
+        frames of those that were looked at: the oldest are copied to the host, and let go in the end, when another
+        launch comes in. Whoever holds a trace keeps it.
         """
         return tuple(self._kept.since())
 

@@ -103,6 +103,14 @@ class TraceData:
         return int(self._source.nbytes) if getattr(self._source, "is_cuda", False) else 0  # type: ignore[union-attr]
 
     @property
+    def host_bytes(self) -> int:
+        """Bytes of the host's memory that the trace holds: its slots once they are there, its frames once made."""
+        frames: Decoded | None = vars(self).get("_frames")
+        made = () if frames is None else (frames.events, frames.ctas, frames.flows, frames.sites, frames.losses)
+        slots = 0 if self.device_bytes and "slots" not in vars(self) else self.nbytes
+        return slots + sum(int(frame.memory_usage(index=False).sum()) for frame in made)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the slots, wherever they lie; 0 for those that a function fetches, while it has not."""
         slots: Any = self.__dict__.get("slots", self._source)

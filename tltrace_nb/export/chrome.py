@@ -8,26 +8,42 @@ https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU 
 from __future__ import annotations
 
 import json
-import math
-from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tltrace_nb.base.checks import checked, file
 from tltrace_nb.base.files import writing
 from tltrace_nb.base.words import utf8
 from tltrace_nb.export.provenance import loss_rows, provenance
-from tltrace_nb.export.steps import Phase, Piece, Steps, arrows, payloads, same, sm_label, steps, unit_fact
+from tltrace_nb.export.rows import AT_ONCE, Rows, Words
+from tltrace_nb.export.steps import (
+    BOOL,
+    REAL,
+    WHOLE,
+    Payloads,
+    Phase,
+    Piece,
+    Slot,
+    Steps,
+    arrows,
+    payloads,
+    sm_label,
+    steps,
+    unit_fact,
+)
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
+    import numpy.typing as npt
+
     from tltrace_nb.data.trace_data import TraceData
 
 SUFFIX = ".json"
 
-_LETTERS = {Phase.BEGIN: "B", Phase.END: "E", Phase.INSTANT: "i"}
 _WAYS = ((Phase.END, Phase.BEGIN), (Phase.BEGIN, Phase.BEGIN), (Phase.BEGIN, Phase.END))
 """Where an arrow may leave and arrive: from end to begin, unless the destination begins too early."""
 
@@ -42,83 +58,104 @@ def write_chrome(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     """
     plan = steps(trace)
     head = {"displayTimeUnit": "ns", "otherData": provenance(trace) | unit_fact(plan), "losses": list(loss_rows(trace))}
+    names, places = _places(plan)
     with writing(path) as file:
-        file.write((json.dumps(head)[:-1] + ',\n"traceEvents": [').encode())
-        for number, line in enumerate(_lines(trace, plan)):
-            file.write((",\n" if number else "\n").encode() + line.encode())
+        file.write((json.dumps(head)[:-1] + ',\n"traceEvents": [' + ",".join(f"\n{name}" for name in names)).encode())
+        for piece in plan.pieces:
+            for lines in _events(trace, plan, piece, places):
+                file.write(lines)
         file.write(b"\n]}\n")
     return Path(path)
 
 
-def _lines(trace: TraceData, plan: Steps) -> Iterator[str]:
-    """One JSON object per line: the names of processes and threads, then the events."""
-    events = trace.events
+def _places(plan: Steps) -> tuple[list[str], Words]:
+    """The names of processes and threads, a JSON object each, and the process and thread of each track."""
     processes = {sm: number for number, sm in enumerate(sorted({track.sm for track in plan.tracks}), 1)}
+    names, where = [], []
     for sm, process in processes.items():
-        yield _named("process_name", process, 0, "name", sm_label(sm))
-        yield _named("process_sort_index", process, 0, "sort_index", process)
-    where = []
+        names.append(_named("process_name", process, 0, "name", sm_label(sm)))
+        names.append(_named("process_sort_index", process, 0, "sort_index", process))
     for thread, place in enumerate(plan.tracks, 1):
         process = processes[place.sm]
-        yield _named("thread_name", process, thread, "name", f"CTA {place.cta} · {place.label}")
-        yield _named("thread_sort_index", process, thread, "sort_index", thread)
-        where.append(f'"pid":{process},"tid":{thread}')
-    names = [json.dumps(utf8(name)) for name in events["name"].cat.categories]
-    sources = [json.dumps(utf8(source)) for source in events["source"].cat.categories] + ['""']  # -1: none
-    for piece in plan.pieces:
-        yield from _steps(trace, plan, piece, where, names, sources)
+        names.append(_named("thread_name", process, thread, "name", f"CTA {place.cta} · {place.label}"))
+        names.append(_named("thread_sort_index", process, thread, "sort_index", thread))
+        where.append(f',"pid":{process},"tid":{thread}'.encode())
+    return names, Words(where)
 
 
-def _steps(
-    trace: TraceData, plan: Steps, piece: Piece, where: list[str], names: list[str], sources: list[str]
-) -> Iterator[str]:
-    """The events of one piece; ``where`` has process and thread of each track."""
+def _events(trace: TraceData, plan: Steps, piece: Piece, places: Words) -> Iterator[bytes]:
+    """The lines of the steps of a piece, each an event, some thousand at a time."""
     events = piece.part.events
-    code, source = events["name"].cat.codes.tolist(), events["source"].cat.codes.tolist()
-    start, duration, truncated = (events[column].tolist() for column in ("start", "duration", "truncated"))
-    letters = {int(phase): letter for phase, letter in _LETTERS.items()}
     values = payloads(events, trace.sites)
-    flows = _flows(piece, plan)
-    for track, phase, row, time in plan.steps(piece):
+    changed = values[1].differs(values[0])
+    names = Words([json.dumps(utf8(name)).encode() for name in events["name"].cat.categories])
+    sources = [json.dumps(utf8(source)).encode() for source in events["source"].cat.categories]
+    lines_of = Words([*sources, b'""'])  # -1: none
+    openings = Words([b',\n{"ph":"B","name":', b',\n{"ph":"E"', b',\n{"ph":"i","s":"t","name":'])
+    name, source = (events[column].cat.codes.to_numpy() for column in ("name", "source"))
+    start, duration = (events[column].to_numpy(np.int64) for column in ("start", "duration"))
+    truncated = events["truncated"].to_numpy()
+    slots = arrows(piece, plan, _WAYS)
+    for here, track, phase, row, time in plan.steps(piece, AT_ONCE):
+        at = Rows(len(row))
+        at.constant(b',"ts":')
+        at.decimal(time // 1000)
+        at.constant(b".")
+        at.decimal(time % 1000, digits=3)
+        at.words(places, track)
+        is_first, is_begin = phase != Phase.END, phase == Phase.BEGIN
+        begin, end = (of.at(row) for of in values)
+        lines = Rows(len(row))
         # An arrow belongs to the slice that is open where it stands: it follows a begin, and precedes an end.
-        at = f'"ts":{time // 1000}.{time % 1000:03d},{where[track]}'
-        if phase == Phase.END:
-            yield from (f"{{{flow},{at}}}" for flow in flows.get((row, phase), ()))
-            yield f'{{"ph":"E",{at}}}'
-            continue
-        begin, end = values[row]
-        told = f'"start_cycles":{start[row]},"source":{sources[source[row]]}'
-        if begin is not None:
-            told += f',"payload":{_json(begin)}'
-        if phase == Phase.BEGIN:
-            told += f',"duration_cycles":{duration[row]}'
-            if end is not None and not same(begin, end):
-                told += f',"payload_end":{_json(end)}'
-        if truncated[row]:
-            told += ',"truncated":true'
-        scope = ',"s":"t"' if phase == Phase.INSTANT else ""
-        yield f'{{"ph":"{letters[phase]}"{scope},"name":{names[code[row]]},{at},"args":{{{told}}}}}'
-        yield from (f"{{{flow},{at}}}" for flow in flows.get((row, phase), ()))
+        _arrows(lines, slots, here, at, ~is_first)
+        lines.words(openings, phase)
+        lines.words(names, name[row], is_first)
+        lines.append(at)
+        lines.constant(b',"args":{"start_cycles":', is_first)
+        lines.decimal(start[row], is_first)
+        lines.constant(b',"source":', is_first)
+        lines.words(lines_of, source[row], is_first)
+        _payload(lines, b',"payload":', begin, is_first)
+        lines.constant(b',"duration_cycles":', is_begin)
+        lines.decimal(duration[row], is_begin)
+        _payload(lines, b',"payload_end":', end, is_begin & changed[row])
+        lines.constant(b',"truncated":true', is_first & truncated[row])
+        lines.constant(b"}", is_first)
+        lines.constant(b"}")
+        _arrows(lines, slots, here, at, is_first)
+        yield lines.tobytes()
 
 
 def _named(kind: str, process: int, thread: int, key: str, value: str | int) -> str:
     return json.dumps({"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {key: value}})
 
 
-def _json(value: Any) -> str:
-    """A payload as JSON; what is no JSON number as a string."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value)  # as json.dumps writes numbers, a fifth of the time
+def _payload(lines: Rows, key: bytes, values: Payloads, where: npt.NDArray[np.bool_]) -> None:
+    """Add a payload as JSON, where there is one; what is no JSON number as a string."""
+    lines.constant(key, where & (values.kind > 0))
+    lines.decimal(values.whole, where & (values.kind == WHOLE))
+    lines.words(_FLAGS, values.whole & 1, where & (values.kind == BOOL))
+    real = where & (values.kind == REAL)
+    if real.any():
+        bits, number = np.unique(values.real.view(np.int64), return_inverse=True)
+        texts = [repr(value) for value in bits.view(np.float64).tolist()]
+        lines.words(Words([_NO_NUMBERS.get(text, text).encode() for text in texts]), number, real)
 
 
-def _flows(piece: Piece, plan: Steps) -> dict[tuple[int, int], list[str]]:
-    """The beginnings and ends of arrows, without their place, by (row, phase)."""
-    found: dict[tuple[int, int], list[str]] = defaultdict(list)
-    ends = ((piece.part.flows[side] - piece.label).tolist() for side in ("src", "dst"))
-    for src, dst, (number, leave, arrive) in zip(*ends, arrows(piece, plan, _WAYS), strict=True):
-        found[src, leave].append(f'"ph":"s","cat":"dag","name":"dag","id":{number}')
-        found[dst, arrive].append(f'"ph":"f","bp":"e","cat":"dag","name":"dag","id":{number}')
-    return found
+_FLAGS = Words([b"false", b"true"])
+_NO_NUMBERS = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
+
+
+def _arrows(lines: Rows, slots: list[Slot], here: slice, at: Rows, where: npt.NDArray[np.bool_]) -> None:
+    """Add the beginnings and ends of arrows at some steps, an event each."""
+    for slot in slots:
+        number, leaves = slot.number[here], slot.leaves[here]
+        mine = where & (number > 0)
+        lines.words(_ARROWS, leaves.view(np.int8), mine)
+        lines.decimal(number, mine)
+        lines.append(at, mine)
+        lines.constant(b"}", mine)
+
+
+_DAG = b'"cat":"dag","name":"dag","id":'
+_ARROWS = Words([b',\n{"ph":"f","bp":"e",' + _DAG, b',\n{"ph":"s",' + _DAG])

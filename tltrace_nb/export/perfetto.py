@@ -11,20 +11,37 @@ release v59.1. Readers that are too old for the order of siblings (``_RANK``, ``
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tltrace_nb.base.checks import checked, file
 from tltrace_nb.base.files import writing
-from tltrace_nb.export.protobuf import double, fixed64, integer, message, string
+from tltrace_nb.export.protobuf import FIXED64, VARINT, double, integer, message, messages, string, tag
 from tltrace_nb.export.provenance import loss_rows, provenance
-from tltrace_nb.export.steps import Phase, Piece, Steps, arrows, payloads, same, sm_label, steps, unit_fact
+from tltrace_nb.export.rows import AT_ONCE, Rows, Words
+from tltrace_nb.export.steps import (
+    BOOL,
+    REAL,
+    WHOLE,
+    Payloads,
+    Phase,
+    Piece,
+    Steps,
+    arrows,
+    payloads,
+    sm_label,
+    steps,
+    unit_fact,
+)
 from tltrace_nb.render.text import badge
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
+
+    import numpy.typing as npt
 
     from tltrace_nb.data.trace_data import TraceData
 
@@ -68,23 +85,27 @@ def write_perfetto(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     """
     plan = steps(trace)
     with writing(path) as file:
-        for body in _packets(trace, plan):
+        ids, descriptors = _tree(trace, plan)
+        for body in _head(trace, plan, descriptors):
             file.write(message(_PACKET, body))
+        for piece in plan.pieces:
+            for packets in _events(trace, plan, piece, np.array(ids, np.int64)):
+                file.write(packets)
     return Path(path)
 
 
-def _packets(trace: TraceData, plan: Steps) -> Iterator[bytes]:
-    sequence = integer(_SEQUENCE, 1)
-    yield sequence + integer(_FLAGS, _STATE_CLEARED) + message(_INTERNED, _interned(trace))
-    ids, descriptors = _tree(trace, plan)
-    yield from (sequence + message(_DESCRIPTOR, body) for body in descriptors)
-    head = sequence + integer(_FLAGS, _NEEDS_STATE)
+_ON_SEQUENCE = integer(_SEQUENCE, 1)
+_OF_EVENT = _ON_SEQUENCE + integer(_FLAGS, _NEEDS_STATE)
+"""What the packet of an event begins with."""
+
+
+def _head(trace: TraceData, plan: Steps, descriptors: list[bytes]) -> Iterator[bytes]:
+    """The packets before those of the events."""
+    yield _ON_SEQUENCE + integer(_FLAGS, _STATE_CLEARED) + message(_INTERNED, _interned(trace))
+    yield from (_ON_SEQUENCE + message(_DESCRIPTOR, body) for body in descriptors)
     first = int(plan.start.min(initial=0))
     for body in _about(trace, plan):
-        yield head + integer(_TIMESTAMP, first) + message(_TRACK_EVENT, body)
-    for piece in plan.pieces:
-        for time, body in _events(trace, plan, piece, ids):
-            yield head + integer(_TIMESTAMP, time) + message(_TRACK_EVENT, body)
+        yield _OF_EVENT + integer(_TIMESTAMP, first) + message(_TRACK_EVENT, body)
 
 
 def _interned(trace: TraceData) -> bytes:
@@ -158,39 +179,70 @@ def _about_event(name: str, values: Mapping[str, Any]) -> bytes:
     return event + b"".join(notes)
 
 
-def _events(trace: TraceData, plan: Steps, piece: Piece, ids: list[int]) -> Iterator[tuple[int, bytes]]:
-    """The time and the ``TrackEvent`` of every step of a piece."""
+def _events(trace: TraceData, plan: Steps, piece: Piece, ids: npt.NDArray[np.int64]) -> Iterator[bytes]:
+    """The packets of the steps of a piece, some thousand at a time; ``ids`` are those of the tracks."""
     events = piece.part.events
     values = payloads(events, trace.sites)
-    names = [integer(_NAME_IID, code + 1) for code in range(len(events["name"].cat.categories))]
-    sources = [integer(_SOURCE_IID, code + 1) for code in range(len(events["source"].cat.categories))] + [
-        b""
-    ]  # -1: none
-    name, source = events["name"].cat.codes.tolist(), events["source"].cat.codes.tolist()
-    start, duration = events["start"].tolist(), events["duration"].tolist()
-    truncated = events["truncated"].tolist()
-    on_track = [integer(_TRACK_UUID, id_) for id_ in ids]
-    types = {int(phase): integer(_TYPE, number) for phase, number in _TYPES.items()}
-    keys = {key: integer(_OF_NAME, number) for number, key in enumerate(ANNOTATIONS, 1)}
-    flows = _flows(piece, plan)
-    of_payload, of_end, of_start, of_duration, _ = keys.values()
-    yes = _annotation(keys["truncated"], True)
-    is_begin, is_end = int(Phase.BEGIN), int(Phase.END)
-    number = lru_cache(maxsize=1 << 16)(_annotation)  # the same integers come again in every CTA
-    for track, phase, row, time in plan.steps(piece):
-        body = types[phase] + on_track[track]
-        if phase != is_end:
-            begin, end = values[row]
-            body += names[name[row]] + sources[source[row]] + number(of_start, start[row])
-            if begin is not None:
-                body += (number if type(begin) is int else _annotation)(of_payload, begin)
-            if phase == is_begin:
-                body += number(of_duration, duration[row])
-                if end is not None and not same(begin, end):
-                    body += _annotation(of_end, end)
-            if truncated[row]:
-                body += yes
-        yield time, body + flows.get((row, phase), b"")
+    changed = values[1].differs(values[0])
+    names = Words([integer(_NAME_IID, code + 1) for code in range(len(events["name"].cat.categories))])
+    sources = [integer(_SOURCE_IID, code + 1) for code in range(len(events["source"].cat.categories))]
+    places = Words([*sources, b""])  # -1: none
+    types = Words([integer(_TYPE, number) for _, number in sorted(_TYPES.items())])
+    name, source = (events[column].cat.codes.to_numpy() for column in ("name", "source"))
+    start, duration = (events[column].to_numpy(np.int64) for column in ("start", "duration"))
+    truncated = events["truncated"].to_numpy()
+    slots = arrows(piece, plan, _WAYS)
+    for here, track, phase, row, time in plan.steps(piece, AT_ONCE):
+        event = Rows(len(row))
+        event.words(types, phase)
+        event.constant(tag(_TRACK_UUID, VARINT))
+        event.varint(ids[track])
+        is_first, is_begin = phase != Phase.END, phase == Phase.BEGIN
+        event.words(names, name[row], is_first)
+        event.words(places, source[row], is_first)
+        begin, end = (of.at(row) for of in values)
+        _number(event, "start_cycles", start[row], is_first)
+        _payload(event, "payload", begin, is_first)
+        _number(event, "duration_cycles", duration[row], is_begin)
+        _payload(event, "payload_end", end, is_begin & changed[row])
+        event.constant(_annotation(_KEYS["truncated"], True), is_first & truncated[row])
+        for slot in slots:
+            number, leaves = slot.number[here], slot.leaves[here]
+            for flow, mine in ((_FLOW, leaves), (_TERMINATING_FLOW, ~leaves & (number > 0))):
+                event.constant(tag(flow, FIXED64), mine)
+                event.fixed(number, mine)
+        packet = Rows(len(row))
+        packet.constant(_OF_EVENT + tag(_TIMESTAMP, VARINT))
+        packet.varint(time)
+        packet.append(messages(_TRACK_EVENT, event))
+        yield messages(_PACKET, packet).tobytes()
+
+
+_KEYS = {key: integer(_OF_NAME, number) for number, key in enumerate(ANNOTATIONS, 1)}
+
+
+def _number(event: Rows, key: str, values: npt.NDArray[np.int64], where: npt.NDArray[np.bool_]) -> None:
+    """Add an annotation that is a whole number."""
+    note = Rows(len(values))
+    note.constant(_KEYS[key] + tag(_INT, VARINT))
+    note.varint(values)
+    event.append(messages(_ANNOTATION, note), where)
+
+
+def _payload(event: Rows, key: str, values: Payloads, where: npt.NDArray[np.bool_]) -> None:
+    """Add an annotation that is a payload, where there is one."""
+    _number(event, key, values.whole, where & (values.kind == WHOLE))
+    for kind, field in ((BOOL, _BOOL), (REAL, _DOUBLE)):
+        mine = where & (values.kind == kind)
+        if mine.any():
+            note = Rows(len(mine))
+            if kind == BOOL:
+                note.constant(_KEYS[key] + tag(field, VARINT))
+                note.varint(values.whole)
+            else:
+                note.constant(_KEYS[key] + tag(field, FIXED64))
+                note.fixed(values.real)
+            event.append(messages(_ANNOTATION, note), mine)
 
 
 def _annotation(name: bytes, value: Any) -> bytes:
@@ -204,13 +256,3 @@ def _value(value: Any) -> bytes:
     if isinstance(value, int):
         return integer(_INT, value)
     return double(_DOUBLE, value) if isinstance(value, float) else string(_STRING, str(value))
-
-
-def _flows(piece: Piece, plan: Steps) -> dict[tuple[int, int], bytes]:
-    """What arrows add to a step, by (row, phase)."""
-    added: dict[tuple[int, int], bytes] = defaultdict(bytes)
-    ends = ((piece.part.flows[side] - piece.label).tolist() for side in ("src", "dst"))
-    for src, dst, (number, leave, arrive) in zip(*ends, arrows(piece, plan, _WAYS), strict=True):
-        added[src, leave] += fixed64(_FLOW, number)
-        added[dst, arrive] += fixed64(_TERMINATING_FLOW, number)
-    return added

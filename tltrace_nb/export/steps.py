@@ -7,32 +7,31 @@ cross are therefore spread over *sub-tracks*, each of which nests; a track that 
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from tltrace_nb.analysis.parts import Part, parts
-from tltrace_nb.base.numbers import missing
+from tltrace_nb.analysis.spans import ordinal
 from tltrace_nb.base.words import clean
 from tltrace_nb.render.text import HOVER_CHARS, word
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tltrace_nb.data.trace_data import TraceData
 
 Ints = npt.NDArray[np.int64]
 
 Array = npt.NDArray[Any]
 
-PIECE_EVENTS = 50_000
-"""Events of which at a time there are Python objects, some 2 kB each."""
+PIECE_EVENTS = 1 << 17
+"""Events that are laid out together."""
+DEEP = 16
+"""Ranges inside each other up to which whole tracks are laid out at once."""
 FAR = float(2**62)
 """Times beyond it, which only damaged clocks give, are written as it."""
 
@@ -90,12 +89,14 @@ class Steps:
     ended: Array
     pieces: tuple[Piece, ...]
 
-    def steps(self, piece: Piece) -> Iterator[tuple[int, int, int, int]]:
-        """(track, phase, row in the piece, time) of every step."""
-        here = slice(piece.first, piece.last)
-        track, phase, row = self.track[here], self.phase[here], self.row[here]
-        time = np.where(phase == Phase.END, self.end[row], self.start[row])
-        return zip(track.tolist(), phase.tolist(), (row - piece.label).tolist(), time.tolist(), strict=True)
+    def steps(self, piece: Piece, most: int) -> Iterator[tuple[slice, Array, Array, Array, Ints]]:
+        """So many steps of a piece after the other: which of it they are; their track, phase, row in it, and time."""
+        for first in range(piece.first, piece.last, most):
+            here = slice(first, min(first + most, piece.last))
+            phase, row = self.phase[here], self.row[here]
+            time = np.where(phase == Phase.END, self.end[row], self.start[row])
+            of_piece = slice(here.start - piece.first, here.stop - piece.first)
+            yield of_piece, self.track[here], phase, row - piece.label, time
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +134,98 @@ def steps(trace: TraceData) -> Steps:
 
 
 def _steps(events: pd.DataFrame, label: int, tracks: list[Track]) -> tuple[Array, Array, Array]:
-    """Track, phase and row of every step of ``events``, whose first row has ``label``; their tracks are added."""
-    cycles = events["start"].tolist(), events["end"].tolist()
-    parent = (events["parent"].fillna(label - 1).astype("int64") - label).tolist()
-    is_range = (events["kind"].cat.codes == 0).tolist()
-    steps: list[tuple[int, int, int]] = []
-    for first, last in itertools.pairwise(_bounds(events)):
-        here = list(_nested(range(first, last), *cycles, parent, is_range))
-        steps += [(len(tracks) + sub, phase, row) for sub, phase, row in here]
-        tracks += [_track(events, first, sub) for sub in range(1 + max(sub for sub, *_ in here))]
-    track, phase, row = np.array(steps, np.int32).reshape(-1, 3).T
-    return track, phase.astype(np.int8), row + np.int32(label)
+    """Track, phase and row of every step of ``events``, whose first row has ``label``; their tracks are added.
+
+    Each step has a place: a begin that of its row, an end that of the first row of the track that its range does not
+    enclose, before this row, the deeper first. Tracks on which ranges cross are laid out range by range.
+    """
+    frame = _Laid.of(events)
+    nests = np.ones(len(frame.bounds) - 1, np.bool_)
+    nests[frame.track[~frame.nests()]] = False
+    crossing = {number: list(frame.nested(number)) for number in np.flatnonzero(~nests).tolist()}
+    subs = np.ones(len(nests), np.int64)
+    for number, steps in crossing.items():
+        subs[number] += max(sub for sub, *_ in steps)
+    numbers = len(tracks) + np.cumsum(subs) - subs
+    tracks += _tracks(events, frame.bounds[:-1], subs)
+
+    row = np.flatnonzero(nests[frame.track])
+    ends = row[frame.is_range[row]]
+    begin, end = (np.full(len(of), phase, np.int8) for of, phase in ((row, Phase.BEGIN), (ends, Phase.END)))
+    begin[~frame.is_range[row]] = Phase.INSTANT
+    width = DEEP + 2  # of the places before a row and its own
+    found = [
+        (row * width + width - 1, numbers[frame.track[row]], begin, row),
+        (frame.after[ends] * width + DEEP - frame.depth[ends], numbers[frame.track[ends]], end, ends),
+    ]
+    for number, steps in crossing.items():
+        sub, phase, of_row = np.array(steps, np.int64).T
+        places = (frame.bounds[number] + 1) * width - 1 + np.arange(len(steps))
+        found.append((places, numbers[number] + sub, phase.astype(np.int8), of_row))
+    place, track, phase, row = (np.concatenate(each) for each in zip(*found, strict=True))
+    order = np.argsort(place, kind="stable")
+    return track[order].astype(np.int32), phase[order], (row[order] + label).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Laid:
+    """Rows of the events by track, of which ``bounds`` has the first rows and the number of all.
+
+    Per row: the number of its ``track``, its times, the row of its ``parent`` (-1: none), its ``depth`` (at most
+    ``DEEP``), and the first row ``after`` it on its track that is not deeper, else the first of the next track.
+    """
+
+    bounds: Ints
+    track: Ints
+    start: Ints
+    end: Ints
+    parent: Ints
+    is_range: Array
+    depth: Ints
+    after: Ints
+
+    @classmethod
+    def of(cls, events: pd.DataFrame) -> _Laid:
+        """Those of whole CTAs."""
+        label = int(events.index[0]) if len(events) else 0
+        start, end = (events[column].to_numpy(np.int64) for column in ("start", "end"))
+        parent = events["parent"].to_numpy(np.int64, na_value=label - 1) - label
+        depth = np.minimum(events["depth"].to_numpy(np.int64), DEEP)
+        bounds = _bounds(events)
+        track = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        is_range = events["kind"].cat.codes.to_numpy() == 0
+        return cls(bounds, track, start, end, parent, is_range, depth, _after(depth, bounds))
+
+    def nests(self) -> npt.NDArray[np.bool_]:
+        """Whether each row lies inside its parent and ends before what follows it: then the order of rows tells all."""
+        row, outer = np.arange(len(self.track)), np.maximum(self.parent, 0)
+        inside = self.is_range[outer] & (outer < row) & (row < self.after[outer]) & (self.end <= self.end[outer])
+        inside &= self.depth == self.depth[outer] + 1
+        following = np.minimum(self.after, len(row) - 1)
+        last = self.after == self.bounds[1:][self.track]
+        over = (self.start <= self.end) & (last | (self.end <= self.start[following]))
+        found: npt.NDArray[np.bool_] = over & np.where(self.parent < 0, self.depth == 0, inside) & (self.depth < DEEP)
+        return found
+
+    def nested(self, number: int) -> Iterator[tuple[int, Phase, int]]:
+        """The steps of a track, range by range."""
+        first, last = self.bounds[number : number + 2].tolist()
+        cells = (of[first:last].tolist() for of in (self.start, self.end, self.parent - first, self.is_range))
+        return ((sub, phase, row + first) for sub, phase, row in _nested(*cells))
+
+
+def _after(depth: Ints, bounds: Ints) -> Ints:
+    """For each row the first after it that is not deeper, or that of the next track."""
+    row = np.arange(len(depth))
+    first = np.zeros(len(depth), np.bool_)
+    first[bounds[:-1]] = True
+    after = np.full(len(depth), len(depth))
+    for level in range(int(depth.max(initial=-1)) + 1):
+        stops = np.where(first | (depth <= level), row, len(depth))
+        following = np.append(np.minimum.accumulate(stops[::-1])[::-1][1:], len(depth))
+        mine = depth == level
+        after[mine] = following[mine]
+    return after
 
 
 def unit_fact(plan: Steps) -> dict[str, str]:
@@ -162,9 +244,9 @@ def _times(trace: TraceData) -> tuple[Literal["ns", "cycles"], Ints, Ints]:
     Both come from cycles by the same formula, that of ``data.decode``, so rounding to whole ns never makes neighbours
     overlap.
     """
-    events = trace.events
-    clock = trace.ctas.set_index("cta").reindex(events["cta"])
-    ghz, offset = clock["clock_ghz"].to_numpy(), clock["start_ns"].to_numpy()
+    events, clock = trace.events, trace.ctas.drop_duplicates("cta").set_index("cta")
+    cta = clock.index.get_indexer(pd.Index(events["cta"]))
+    ghz, offset = (np.append(clock[column].to_numpy(), np.nan)[cta] for column in ("clock_ghz", "start_ns"))
     known = not (np.isnan(ghz).any() or np.isnan(offset).any())
     times = []
     for column in ("start", "end"):
@@ -174,24 +256,28 @@ def _times(trace: TraceData) -> tuple[Literal["ns", "cycles"], Ints, Ints]:
     return "ns" if known else "cycles", times[0] - least, times[1] - least
 
 
-def _bounds(events: pd.DataFrame) -> list[int]:
+def _bounds(events: pd.DataFrame) -> Ints:
     """The first row of each track, and the number of rows."""
     if events.empty:
-        return [0]
-    keys = np.stack([events["cta"].to_numpy(), events["thread"].to_numpy(), events["lane"].cat.codes.to_numpy()])
-    changes = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
-    return [0, *changes.tolist(), len(events)]
+        return np.zeros(1, np.int64)
+    keys = (events["cta"].to_numpy(), events["thread"].to_numpy(), events["lane"].cat.codes.to_numpy())
+    changes = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(events)]])
 
 
-def _track(events: pd.DataFrame, row: int, sub: int) -> Track:
+def _tracks(events: pd.DataFrame, rows: Ints, subs: Ints) -> Iterator[Track]:
+    """The tracks that begin at ``rows``, each with so many sub-tracks."""
     numbers = ("sm", "cta", "thread", "block_x", "block_y", "block_z")
-    sm, cta, thread, x, y, z = (int(events[name].to_numpy()[row]) for name in numbers)
-    lane, group, role = (word(events[name].iat[row]) for name in ("lane", "group", "role"))
-    return Track(sm, cta, (x, y, z), thread, lane, group, role, sub)
+    of_numbers = (events[name].to_numpy()[rows].tolist() for name in numbers)
+    of_words = ([word(text) for text in events[name].iloc[rows]] for name in ("lane", "group", "role"))
+    cells = zip(subs.tolist(), *of_numbers, *of_words, strict=True)
+    for count, sm, cta, thread, x, y, z, lane, group, role in cells:
+        for sub in range(count):
+            yield Track(sm, cta, (x, y, z), thread, lane, group, role, sub)
 
 
 def _nested(
-    rows: range, start: Sequence[int], end: Sequence[int], parent: Sequence[int], is_range: Sequence[bool]
+    start: Sequence[int], end: Sequence[int], parent: Sequence[int], is_range: Sequence[bool]
 ) -> Iterator[tuple[int, Phase, int]]:
     """The steps of one track as (sub-track, phase, row), in order on each sub-track.
 
@@ -212,7 +298,7 @@ def _nested(
         ):
             yield stack.pop()
 
-    for row in rows:
+    for row in range(len(start)):
         first = home.get(parent[row], 0)
         for sub in (first, *(other for other in range(len(open_) + 1) if other != first)):
             if sub == len(open_):
@@ -233,57 +319,95 @@ def _nested(
             yield sub, Phase.END, stack.pop()
 
 
-def arrows(piece: Piece, plan: Steps, ways: Sequence[tuple[Phase, Phase]]) -> list[tuple[int, int, int]]:
-    """Per arrow of a piece its number in ``Trace.flows``, from 1, and which step of source and destination it joins.
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An arrow or none at each step of a piece: its ``number`` in ``Trace.flows``, from 1, 0 for none.
 
-    The first of ``ways`` (source, destination) of which the source's step comes first in the file and in time; where
-    there is none, because the arrow points back in time, the first.
+    ``leaves``: it begins at the step, else it ends there.
+    """
+
+    number: Ints
+    leaves: npt.NDArray[np.bool_]
+
+
+def arrows(piece: Piece, plan: Steps, ways: Sequence[tuple[Phase, Phase]]) -> list[Slot]:
+    """The arrows of a piece, in as many slots as the step with most of them needs, in the order of ``Trace.flows``.
+
+    Each joins the first of ``ways`` (source, destination) of which the source's step comes first in the file and in
+    time; where there is none, because the arrow points back in time, the first.
     """
     src, dst = (piece.part.flows[side].to_numpy() for side in ("src", "dst"))
-    taken = np.zeros(len(src), np.int8)
-    for number in range(len(ways) - 1, -1, -1):
-        (leave, left), (arrive, arrived) = (
+    joins = np.zeros((len(src), 2), np.int64)
+    for nth, (leave, arrive) in enumerate((ways[0], *reversed(ways))):
+        (left, leaving), (arrived, arriving) = (
             (plan.end[rows], plan.ended[rows]) if phase is Phase.END else (plan.start[rows], plan.begun[rows])
-            for rows, phase in zip((src, dst), ways[number], strict=True)
+            for rows, phase in ((src, leave), (dst, arrive))
         )
-        taken[(leave < arrive) | ((leave == arrive) & (left < arrived))] = number
-    numbers = piece.part.flows.index.tolist()
-    return [(number + 1, *ways[way]) for number, way in zip(numbers, taken.tolist(), strict=True)]
+        sound = (left < arrived) | ((left == arrived) & (leaving < arriving)) | (nth == 0)
+        joins[sound] = np.stack([leaving, arriving], axis=1)[sound]
+    step = joins.reshape(-1) - piece.first
+    turn = ordinal(step, np.argsort(step, kind="stable"))
+    number, leaves = np.repeat(piece.part.flows.index.to_numpy() + 1, 2), np.tile([True, False], len(src))
+    slots = []
+    for nth in range(int(turn.max(initial=-1)) + 1):
+        slot = Slot(np.zeros(piece.last - piece.first, np.int64), np.zeros(piece.last - piece.first, np.bool_))
+        mine = turn == nth
+        slot.number[step[mine]], slot.leaves[step[mine]] = number[mine], leaves[mine]
+        slots.append(slot)
+    return slots
 
 
-def payloads(events: pd.DataFrame, sites: pd.DataFrame) -> list[tuple[Any, Any]]:
-    """Each event's payload at begin and end: ``int``, ``float`` or ``bool`` as recorded, ``None`` where none was given.
+NONE, WHOLE, REAL, BOOL = range(4)
+"""What a payload is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payloads:
+    """A payload for each event: what it is, and its value as an integer (a ``bool``, too) or a ``float``."""
+
+    kind: npt.NDArray[np.int8]
+    whole: Ints
+    real: npt.NDArray[np.float64]
+
+    def differs(self, other: Payloads) -> npt.NDArray[np.bool_]:
+        """Where the payload is there, and not the same as the other; two that are not a number are the same."""
+        equal = np.where(self.kind == REAL, self.real == other.real, self.whole == other.whole)
+        equal |= (self.kind == REAL) & np.isnan(self.real) & np.isnan(other.real)
+        found: npt.NDArray[np.bool_] = (self.kind != NONE) & ~(equal & (self.kind == other.kind))
+        return found
+
+    def at(self, rows: Array) -> Payloads:
+        """Those of some events."""
+        return Payloads(self.kind[rows], self.whole[rows], self.real[rows])
+
+
+def payloads(events: pd.DataFrame, sites: pd.DataFrame) -> tuple[Payloads, Payloads]:
+    """Each event's payload at begin and end, as recorded.
 
     The frame's column has one type for all; the sites know each. Where sites that look the same in the frame differ in
     type, the column's type stays.
     """
     keys = ["name", "group", "lane", "source", "kind"]
-    readers = {key: _reader(set(types)) for key, types in sites.groupby(keys, observed=True)["payload"]}
+    kinds = {key: _kind(set(types)) for key, types in sites.groupby(keys, observed=True)["payload"]}
     number = events.groupby(keys, observed=True, sort=False).ngroup().to_numpy()
     of_group = []
     for row in np.unique(number, return_index=True)[1].tolist():
         *place, kind = (events[key].iat[row] for key in keys)
         sides = ("begin", "end") if kind == "range" else ("instant", "instant")
-        of_group.append([readers.get((*place, side), _plain) for side in sides])
-    values = zip(number.tolist(), events["payload"].tolist(), events["payload_end"].tolist(), strict=True)
-    return [(of_group[group][0](begin), of_group[group][1](end)) for group, begin, end in values]
+        of_group.append([kinds.get((*place, side)) for side in sides])
+    both = []
+    for side, column in enumerate(("payload", "payload_end")):
+        values = events[column]
+        usual = REAL if values.dtype.kind == "f" else WHOLE
+        known = np.array([usual if kinds_[side] is None else kinds_[side] for kinds_ in of_group], np.int8)[number]
+        real = values.to_numpy(np.float64, na_value=0)
+        with np.errstate(invalid="ignore"):  # only whole numbers are read as such
+            whole = values.to_numpy(np.int64, na_value=0) if usual == WHOLE else real.astype(np.int64)
+        both.append(Payloads(np.where(values.isna(), NONE, known).astype(np.int8), whole, real))
+    return both[0], both[1]
 
 
-def _reader(types: set[str]) -> Callable[[Any], Any]:
-    """What makes of a cell of a payload column the value that was recorded."""
-    made: dict[str, Callable[[Any], Any]] = {"bool": bool, "int32": int, "uint32": int, "float32": float}
-    kind = made.get(types.pop()) if len(types) == 1 else None
-    return _plain if kind is None else lambda value: None if missing(value) else kind(value)
-
-
-def _plain(value: Any) -> Any:
-    return None if missing(value) else value
-
-
-def same(begin: Any, end: Any) -> bool:
-    """Whether two payloads are one: equal, or both not a number."""
-    if begin is end:
-        return True
-    if isinstance(begin, float) and isinstance(end, float) and math.isnan(begin):
-        return math.isnan(end)
-    return type(begin) is type(end) and bool(begin == end)
+def _kind(types: set[str]) -> int | None:
+    """What a payload of sites of these types is; ``None``: what its column says."""
+    known = {"bool": BOOL, "int32": WHOLE, "uint32": WHOLE, "float32": REAL}
+    return known.get(types.pop()) if len(types) == 1 else None

@@ -128,7 +128,7 @@ def layout(trace: TraceLike, options: ViewOptions = DEFAULTS) -> Layout:
         time, wanted = "ns", ctas if whole else ctas[ctas["cta"].isin(wanted["cta"])]
     unit = _unit(wanted, time)
     shown, note = choose(wanted, limit)
-    rest = wanted.loc[~wanted.index.isin(shown.index), _MERGED] if note else wanted[:0]
+    rest = _others(wanted, shown) if note else wanted[:0]
     shown, rest = _placed(shown, unit), _placed(rest, unit)
     lanes, y = _stack(shown, view)
     if view == "sm" and whole and not note:
@@ -240,6 +240,13 @@ def choose(events: pd.DataFrame, limit: int) -> tuple[pd.DataFrame, str]:
             chosen = chosen[number == 0].sort_values("start", kind="stable").iloc[:limit].sort_index()
             what = f"CTA {cta}, the earliest of its first lane"
     return chosen, f"showing {len(chosen):,} of {len(events):,} events: {what}"
+
+
+def _others(events: pd.DataFrame, shown: pd.DataFrame) -> pd.DataFrame:
+    """``events`` without those that are ``shown``, rows of them under their own labels."""
+    others = np.ones(len(events), np.bool_)
+    others[events.index.get_indexer(shown.index)] = False
+    return events[_MERGED][others]
 
 
 def sub_rows(start: Sequence[float], end: Sequence[float]) -> list[int]:

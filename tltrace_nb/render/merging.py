@@ -73,30 +73,37 @@ def merge(events: pd.DataFrame, bars: int, top: float) -> Merged:
         return Merged((), pd.DataFrame(columns=BARS), 0.0, 0)
     strips, number = _strips(events, top)
     order = np.argsort(number, kind="stable")  # of 8 bits: one pass
-    number = number[order]
-    x = events["x"].to_numpy(np.float64)[order]
-    bounds = np.cumsum([0, *np.bincount(number, minlength=len(strips))]).tolist()
+    x = events["x"].to_numpy(np.float64)
+    start, end = x[order], (x + events["width"].to_numpy(np.float64))[order]
+    of_strip = np.bincount(number, minlength=len(strips))
+    bounds = np.cumsum([0, *of_strip]).tolist()
     for mine in itertools.starmap(slice, itertools.pairwise(bounds)):
-        by_x = np.argsort(x[mine], kind="stable")
-        order[mine], x[mine] = order[mine][by_x], x[mine][by_x]
-    reach = x + events["width"].to_numpy(np.float64)[order]
-    for mine in itertools.starmap(slice, itertools.pairwise(bounds)):
-        reach[mine] = np.maximum.accumulate(reach[mine])
-    first = np.append(True, number[1:] != number[:-1])
-    pause = np.append(0.0, x[1:] - reach[:-1])
-    pause[first] = 0.0
+        start[mine].sort()
+        end[mine].sort()
+    # Where as many have ended as have begun, nothing runs; then the last of those ends is when the pause begins.
+    pause = np.append(0.0, start[1:] - end[:-1])
+    pause[bounds[:-1]] = 0.0
     longest = _pause(pause, max(bars - len(strips), 0))
-    begins = np.flatnonzero(first | (pause > longest))
+    opens = pause > longest
+    opens[bounds[:-1]] = True
+    begins = np.flatnonzero(opens)
     ends = np.append(begins[1:], len(x))
-    duration = events["duration"].to_numpy()[order]
+    strip = np.repeat(np.arange(len(strips), dtype=np.uint8), of_strip)[begins]
+    bar = np.empty(len(x), np.int32)
+    for of in range(len(strips)):
+        rows = order[bounds[of] : bounds[of + 1]]
+        first, last = np.searchsorted(strip, [of, of + 1])
+        bar[rows] = first - 1 + np.searchsorted(start[begins[first:last]], x[rows], side="right")
+    total = np.zeros(len(begins), np.int64)
+    np.add.at(total, bar, events["duration"].to_numpy())
     cells = {
-        "strip": number[begins],
-        "x": x[begins],
-        "width": reach[ends - 1] - x[begins],
-        "y": top + 0.5 + number[begins],
+        "strip": strip,
+        "x": start[begins],
+        "width": end[ends - 1] - start[begins],
+        "y": top + 0.5 + strip,
         "count": ends - begins,
-        "total": np.add.reduceat(duration, begins),
-        "payload": _payloads(events["payload"].iloc[order], begins),
+        "total": total,
+        "payload": _payloads(events["payload"].to_numpy(np.float64, na_value=np.nan), bar, len(begins)),
     }
     return Merged(strips, pd.DataFrame(cells, columns=BARS), longest, len(x))
 
@@ -128,10 +135,11 @@ def _pause(pauses: Floats, breaks: int) -> float:
     return float(np.partition(pauses, len(pauses) - breaks - 1)[len(pauses) - breaks - 1])
 
 
-def _payloads(values: pd.Series, begins: npt.NDArray[np.intp]) -> list[str]:
-    """Least and greatest payload from each of ``begins`` to the next, in words; empty where none was given."""
-    number = values.to_numpy(np.float64, na_value=np.nan)
-    least, greatest = np.fmin.reduceat(number, begins), np.fmax.reduceat(number, begins)
+def _payloads(values: Floats, bar: npt.NDArray[np.int32], bars: int) -> list[str]:
+    """Least and greatest payload of the events of each bar, in words; empty where none was given."""
+    least, greatest = np.full((2, bars), np.nan)
+    np.fmin.at(least, bar, values)
+    np.fmax.at(greatest, bar, values)
     return [
         "" if np.isnan(low) else payload_value(low) if low == high else f"{payload_value(low)} … {payload_value(high)}"
         for low, high in zip(least.tolist(), greatest.tolist(), strict=True)

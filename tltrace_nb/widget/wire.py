@@ -68,7 +68,7 @@ class Wire:
 
     def script(self) -> str:
         """JavaScript of what ``mount`` of ``static/timeline.js`` takes, fit for a script element of a page."""
-        packed = base64.b64encode(gzip.compress(self.columns, 9, mtime=0)).decode()
+        packed = base64.b64encode(gzip.compress(self.columns, 6, mtime=0)).decode()
         header = self.header.replace("<", "\\u003c")  # a name may say </script> or <!--
         return f'{{header: {header}, columns: "{packed}"}}'
 

@@ -20,7 +20,7 @@ for _kind in (KeyboardInterrupt, SystemExit, TimeoutError):
 
 @contextlib.contextmanager
 def named_errors(kernel: str) -> Iterator[None]:
-    """Within, an error without a word gets a note of where it was raised, and an exit keeps its code."""
+    """Within, an error without a word says where it was raised, and an exit keeps its code."""
     try:
         yield
     except SystemExit as stop:
@@ -32,10 +32,9 @@ def named_errors(kernel: str) -> Iterator[None]:
         python = [frame for frame in frames if frame.filename.endswith(".py")]
         if not str(error) and python:
             where = f"{python[-1].filename}:{python[-1].lineno}, in {python[-1].name}"
-            error.add_note(
-                f"kernel {kernel}: Python code that TVM had called raised an exception without a message at {where}, "
-                "and TVM did not keep its kind; a signal handler of the program may have raised it"
-            )
+            said = f"Python code that TVM had called raised an exception without a message at {where}"
+            why = "TVM did not keep its kind; a signal handler of the program may have raised it"
+            error.args = (f"kernel {kernel}: {said}, and {why}",)
         raise
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
 
 HOST_BUDGET = 1 << 30
-"""Bytes of slots that all kept launches take, on the device and the host."""
+"""Bytes that all kept launches take, on the device and the host: slots, and the frames that were made of them."""
 SECTIONS = 64
 """Sections of which launches stay: blocks and cells, those that launched something last."""
 TIMES = 4096
@@ -45,6 +45,10 @@ class Launch(Protocol):
     @property
     def device_bytes(self) -> int:
         """Bytes of a card's memory that it holds; 0 once its slots are on the host."""
+
+    @property
+    def host_bytes(self) -> int:
+        """Bytes of the host's memory that it holds: its slots once they are there, and what was made of them."""
 
     @property
     def graph(self) -> bool:
@@ -126,7 +130,6 @@ class _Held:
     number: int
     turn: int
     launch: Launch
-    size: int
     ns: float = math.nan
 
 
@@ -265,7 +268,8 @@ class Kept:
         """Take one more launch, which stays if the policy wants it or it is ``pinned``.
 
         ``budget``: bytes of a card's memory that all may hold. Beyond it launches are copied to the host, the oldest
-        first and never the one just made, and those of a CUDA graph, which cannot be, are let go.
+        first and never the one just made, and those of a CUDA graph, which cannot be, are let go. So are the oldest
+        beyond ``HOST_BUDGET``, which counts frames as they are when a launch comes in.
         """
         key = section.number, launch.key
         size = launch.device_bytes or launch.trace().nbytes
@@ -274,7 +278,7 @@ class Kept:
             if group is None:
                 group = self._groups[key] = _Group(launch.key, section.policy)
                 self._forget_sections()
-            group.add(_Held(self._count, group.count, launch, size), pinned)
+            group.add(_Held(self._count, group.count, launch), pinned)
             self._count += 1
             self._unchecked += size
             if self._unchecked > budget // CHECKS:
@@ -333,14 +337,14 @@ class Kept:
             for group in self._groups.values():
                 group.take_times(wait=True, before=newest)
         over = self._device_bytes() - budget
-        total = sum(held.size for _, held in self._in_memory())
+        total = sum(held.launch.device_bytes + held.launch.host_bytes for _, held in self._in_memory())
         for group, held in self._in_memory():
             if held.number == newest:
                 continue
             size = held.launch.device_bytes
             if total > HOST_BUDGET or (over > 0 and size and held.launch.graph):
                 group.forget(held)
-                total -= held.size
+                total -= size + held.launch.host_bytes
                 over -= size
             elif over > 0 and size and not capturing:
                 _ = held.launch.trace().slots
@@ -405,6 +409,11 @@ class _LaunchOf:
     def device_bytes(self) -> int:
         """Bytes of a card's memory that the trace holds."""
         return self._trace.device_bytes
+
+    @property
+    def host_bytes(self) -> int:
+        """Bytes of the host's memory that the trace holds."""
+        return self._trace.host_bytes
 
     def ns(self, wait: bool) -> float | None:
         """From the first entry to the last exit of its writers; ``None`` before there is an exit and nobody waits."""

@@ -150,6 +150,11 @@ class TracedLaunch:
         return self.plan.nbytes if self._trace is None else self._trace.device_bytes
 
     @property
+    def host_bytes(self) -> int:
+        """Bytes of the host's memory that the launch holds: what its trace does, once it has been looked at."""
+        return 0 if self._trace is None else self._trace.host_bytes
+
+    @property
     def timed(self) -> bool:
         """Whether ``ns`` will ever tell anything."""
         return self.timing is not None or (self.slots is None and self.seal is None)
