@@ -456,6 +456,7 @@ class TraceSwitch:
         step_limit: int | None = None,
         uninitialised: str = "note",
         every_cta: bool = False,
+        races: str = "note",
     ) -> Any:
         """Run a kernel on the virtual GPU: its outputs; the trace is in ``last``.
 
@@ -466,8 +467,10 @@ class TraceSwitch:
         trace's ``meta.note`` says, unless ``every_cta``. ``auto``: mark what the author has not, see ``auto``; ``None``
         follows the switch. ``step_limit``: turns of ``while`` loops that a thread may take. ``uninitialised``: what
         reading memory is that nobody has written: a "note" where nothing depends on it, else an error; or always
-        "error" or "zero". A long run shows its progress and may be interrupted; whatever goes wrong while it runs, what
-        was recorded until then is in ``last``. Errors as ``core.runtime.virtual.simulate``.
+        "error" or "zero". ``races``: what two accesses to one element are that nothing orders, one of them a write: a
+        "note" on the trace, an "error", or nothing that anybody looks for, "off". A long run shows its progress and may
+        be interrupted; whatever goes wrong while it runs, what was recorded until then is in ``last``. Errors as
+        ``core.runtime.virtual.simulate``.
 
         >>> c = trace.simulate(matmul, a, b, gpu="classroom")
         """
@@ -485,7 +488,13 @@ class TraceSwitch:
             )
         options = self.options.with_auto(auto)
         virtual = compile_virtual(
-            func, gpu, options, functional=functional, uninitialised=uninitialised, every_cta=every_cta
+            func,
+            gpu,
+            options,
+            functional=functional,
+            uninitialised=uninitialised,
+            every_cta=every_cta,
+            races=races,
         )
         limit = STEP_LIMIT if step_limit is None else step_limit
         with progress_bar(virtual.name) as progress:

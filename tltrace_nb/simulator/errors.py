@@ -37,5 +37,11 @@ class UnwrittenError(MemoryAccessError):
     """Shared memory or a fragment was read before it was written, and what it held matters."""
 
 
+class RaceError(SimulationError):
+    """Two accesses to one element, one of them a write, that nothing orders; ``races`` has all that were found."""
+
+    races: tuple[object, ...] = ()
+
+
 class StepLimitError(SimulationError):
     """A loop ran longer than the step limit."""

@@ -61,7 +61,7 @@ _IDENTITIES: dict[str, Callable[[Any], str]] = {
     "max": lambda t: "float('-inf')" if t.kind not in "iu" else str(np.iinfo(t).min),
     "min": lambda t: "float('inf')" if t.kind not in "iu" else str(np.iinfo(t).max),
 }
-_NAMES: dict[str, Any] = {
+NAMES: dict[str, Any] = {
     "np": np,
     "Meet": Meet,
     "Wait": Wait,
@@ -218,7 +218,7 @@ class ProgramWriter:
         source = "\n".join([*head, *self._lines, "    return", "    yield"])
         lines = (*(self._here for _ in head), *self._origins, self._here, self._here)
         arrivals = {number: tuple(dict.fromkeys(found)) for number, found in self._arrivals.items()}
-        namespace = {**_NAMES, **self._constants}
+        namespace = {**NAMES, **self._constants}
         exec(compile(source, FILE, "exec"), namespace)
         memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES))
         barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
@@ -481,7 +481,7 @@ class ProgramWriter:
         try:
             text = self.expressions(e, Place())
             before = textwrap.dedent("\n".join(self._lines))
-            known = {**_NAMES, **self._constants, **scope}
+            known = {**NAMES, **self._constants, **scope}
             exec(f"{before}\nanswer = {text}", known)
         except UnsupportedError:
             return None

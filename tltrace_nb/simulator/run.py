@@ -32,13 +32,14 @@ from tltrace_nb.data.sites import TABLE_ATTRIBUTE, rows_at
 from tltrace_nb.simulator.binding import Bound, bind
 from tltrace_nb.simulator.classes import classes
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
-from tltrace_nb.simulator.errors import SimulationError, UnsupportedError, UnwrittenError, unsupported
+from tltrace_nb.simulator.errors import RaceError, SimulationError, UnsupportedError, UnwrittenError, unsupported
 from tltrace_nb.simulator.footprint import footprint, shared_buffers
 from tltrace_nb.simulator.fragments import spreads
 from tltrace_nb.simulator.liveness import needed_data
 from tltrace_nb.simulator.memory import Array, dtype_of
 from tltrace_nb.simulator.predicates import as_branches
 from tltrace_nb.simulator.program import Program, compile_launch
+from tltrace_nb.simulator.races.kernel import Checked, checked_once
 from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.refusals import undecided, undecided_outside
 from tltrace_nb.simulator.registers import written_out
@@ -51,6 +52,10 @@ from tltrace_nb.simulator.thread_groups import accesses
 from tltrace_nb.simulator.unwritten import KINDS, Before, Watch, settle, stored
 from tltrace_nb.simulator.vectors import by_element
 
+RACES = ("note", "error", "off")
+"""What a race may be: a note, an error, or nothing that anybody looks for."""
+_SHOWN_RACES = 3
+"""Races that a trace's note names."""
 _UNGUARDED = "tl.disable_safe_memory_legalize"
 
 
@@ -87,6 +92,8 @@ class SimulatedKernel:
     uninitialised: str
     guarded: bool
     every_cta: bool
+    races: str
+    checked: Checked
 
     @property
     def name(self) -> str:
@@ -126,6 +133,7 @@ class SimulatedKernel:
         simulated.note = "; ".join(dict.fromkeys(filter(None, spills)))
         if started is not None:
             started(simulated)
+        self._check_races(simulated, arrays, scalars)
 
         engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
 
@@ -186,6 +194,23 @@ class SimulatedKernel:
             case outputs:
                 return tuple(outputs), simulated
 
+    def _check_races(self, simulated: Simulated, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
+        """Note the races of this call, or raise ``RaceError``."""
+        if self.races == "off":
+            return
+        tensors, numbers = {str(d.name): a for d, a in arrays.items()}, {str(v.name): n for v, n in scalars.items()}
+        found, unknown = self.checked.races(tensors, numbers, simulated.grids)
+        if found and self.races == "error":
+            error = RaceError(f"kernel {self.name}: {'; '.join(map(str, found))}")
+            error.races = tuple(found)
+            raise error
+        said = [str(race) for race in found[:_SHOWN_RACES]]
+        if len(found) > _SHOWN_RACES:
+            said.append(f"{len(found) - _SHOWN_RACES} more races")
+        if unknown:
+            said.append(f"not checked for races: {unknown}")
+        simulated.note = "; ".join(filter(None, (simulated.note, *said)))
+
     @functools.cached_property
     def _stored(self) -> frozenset[Any]:
         """The data of the buffers that the kernel may write."""
@@ -236,6 +261,7 @@ Kernel = TypeVar("Kernel", bound=SimulatedKernel)
     functional=flag,
     uninitialised=one_of(KINDS),
     every_cta=flag,
+    races=one_of(RACES),
     pass_configs=optional(mapping),
 )
 def compile_for(
@@ -247,6 +273,7 @@ def compile_for(
     functional: bool = True,
     uninitialised: str = "note",
     every_cta: bool = False,
+    races: str = "note",
     pass_configs: dict[str, Any] | None = None,
 ) -> Kernel:
     """Schedule a PrimFunc for a virtual GPU, place its markers, and compile it into a ``kind`` of kernel.
@@ -255,7 +282,7 @@ def compile_for(
     large grid whose CTAs do the same a sample runs, unless ``every_cta``, and the others repeat it.
     ``uninitialised``: what reading shared memory or a fragment is that nobody has written: an "error"; a "note" where
     no output, branch or address depends on it, else an error; or a "zero". Of an output that was allocated it is an
-    error.
+    error. ``races``: what two accesses are that nothing orders, an "error", a "note", or nothing, "off".
 
     Raises ``UnsupportedError`` for what the virtual GPU does not execute, ``ValueError`` for an unknown GPU, and what
     ``lowering.prepare`` raises.
@@ -296,7 +323,22 @@ def compile_for(
     )
     guarded = not bool((pass_configs or {}).get(_UNGUARDED, False))
     asked = uninitialised if functional else "zero"
-    return kind(lowering, ready, model, options, shapes, programs, notes, functional, asked, guarded, every_cta)
+    checked = checked_once(func, Checked(lowering.bare, target, pass_configs, model, _lines_of(lowering)))
+    return kind(
+        lowering, ready, model, options, shapes, programs, notes, functional, asked, guarded, every_cta, races, checked
+    )
+
+
+def _lines_of(lowering: Lowering) -> Callable[[Any], str]:
+    """Which line a statement of the scheduled kernel without markers comes from; worked out when one is asked for."""
+
+    @functools.cache
+    def found() -> dict[Any, str]:
+        bodies = enumerate(launches(lowering.bare))
+        every = (lines(s.body, lowering.marked.func, lowering.table, i).statements for i, s in bodies)
+        return {statement: line for each in every for statement, line in each.items()}
+
+    return lambda statement: found().get(statement, "")
 
 
 def _refuse_undecided(ready: Any, lowering: Lowering) -> None:

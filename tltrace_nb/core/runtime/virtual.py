@@ -76,8 +76,8 @@ def compile_virtual(
 ) -> VirtualKernel:
     """Schedule a PrimFunc for a virtual GPU, place its markers, and compile it for :meth:`VirtualKernel.run`.
 
-    ``how``: ``functional``, ``uninitialised``, ``every_cta`` and ``pass_configs``, as ``simulator.run.compile_for``,
-    errors included.
+    ``how``: ``functional``, ``uninitialised``, ``every_cta``, ``races`` and ``pass_configs``, as
+    ``simulator.run.compile_for``, errors included.
     """
     return compile_for(VirtualKernel, func, gpu, options, **how)
 
@@ -93,13 +93,14 @@ def simulate(
     functional: bool = True,
     uninitialised: str = "note",
     every_cta: bool = False,
+    races: str = "note",
     pass_configs: dict[str, Any] | None = None,
 ) -> tuple[Any, Trace]:
     """Run a PrimFunc on a virtual GPU: its outputs (one tensor, a tuple of several, or ``None``) and its trace.
 
     ``inputs`` are torch tensors of the CPU or NumPy arrays; they are changed where the kernel writes to them. What
     ``out_idx`` names is allocated, zeroed, by default the trailing parameters that were not passed. ``functional``,
-    ``uninitialised`` and ``every_cta`` as ``simulator.run.compile_for``.
+    ``uninitialised``, ``every_cta`` and ``races`` as ``simulator.run.compile_for``.
 
     >>> c, trace = simulate(matmul, [a, b], gpu="classroom")
     """
@@ -110,6 +111,7 @@ def simulate(
         functional=functional,
         uninitialised=uninitialised,
         every_cta=every_cta,
+        races=races,
         pass_configs=pass_configs,
     )
     return kernel.run(inputs, out_idx)
