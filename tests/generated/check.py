@@ -135,7 +135,7 @@ def _checked(kernel: Kernel, how: How, cuda: bool) -> Result:
     try:
         func = source.build()
         options = TraceOptions.of(auto=how.auto)
-        virtual = compile_virtual(func, how.gpu, options, pass_configs=how.pass_configs)
+        virtual = compile_virtual(func, how.gpu, options, pass_configs=how.pass_configs, races="off")
     except REFUSALS as error:
         return Result(how, Verdict.REFUSED, _reason(error), (str(error),))
     except Exception as error:  # whatever it is, it is a finding, unless TileLang takes the kernel no better unmarked
@@ -202,7 +202,7 @@ def _fails_untraced(kernel: Kernel, how: How) -> str:
     """How the kernel fails without markers, if it does: a role that has returned lets the other wait for ever."""
     try:
         func = render(kernel, marked=False).build()
-        _run(compile_virtual(func, how.gpu, pass_configs=how.pass_configs), kernel)
+        _run(compile_virtual(func, how.gpu, pass_configs=how.pass_configs, races="off"), kernel)
     except Exception as error:  # whatever it is, no marker is the reason
         return f"{type(error).__name__}: {_last_line(error)}"
     return ""
@@ -215,7 +215,7 @@ def _computes_the_same(kernel: Kernel, how: How, traced: dict[str, torch.Tensor]
     A card agrees: see ``tests/gpu/test_generated_on_card.py``.
     """
     func = render(kernel, marked=False).build()
-    tensors, _ = _run(compile_virtual(func, how.gpu, pass_configs=how.pass_configs), kernel)
+    tensors, _ = _run(compile_virtual(func, how.gpu, pass_configs=how.pass_configs, races="off"), kernel)
     return all(torch.equal(tensor, traced[name]) for name, tensor in tensors.items())
 
 
