@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from checks import occupancy_and_waves as checks
 from planned import Stay, planned
 
 from tltrace_nb.core.trace import TraceMeta
+from tltrace_nb.course import occupancy_and_waves as checks
 
 
 def launch(ctas, each=1000, sms=4, per_sm=2):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from checks import Verdict, right, unanswered, wrong
-from checks.numbers import number
+from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course.kernels import Case, tried
+from tltrace_nb.course.numbers import number
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -58,7 +59,7 @@ def enough_stages(answer: Any, sweep: Mapping[int, Trace]) -> Verdict:
     enough = min(n for n, bubble in bubbles.items() if bubble <= min(bubbles.values()) + SLACK_CYCLES)
     if given < enough:
         return wrong(
-            f"with {given:.0f} a product still stands {bubbles[given]:.0f} cycles before a slot that is not full, and "
+            f"with {given:.0f} a product still stands {bubbles[int(given)]:.0f} cycles before a slot that is not full, and "
             "more stages take that away. Look at the row of the bubble"
         )
     if given > enough:
@@ -67,17 +68,12 @@ def enough_stages(answer: Any, sweep: Mapping[int, Trace]) -> Verdict:
 
 
 def attempt(build: Callable[..., Any], stages: int, arrivals: Any, *inputs: Any) -> str | None:
-    """Build and run the kernel on the virtual GPU; the first line of what went wrong, ``None`` if nothing did."""
-    from tltrace_nb import trace
-    from tltrace_nb.simulator.errors import SimulationError
-
-    try:
-        with trace.tracing(device="virtual"):
-            kernel = build(stages=stages, arrivals=int(number(arrivals) or 0))  # "128" and 128.0 are answers, too
-        kernel(*(tensor.cpu() for tensor in inputs))
-    except SimulationError as error:
-        return str(error).splitlines()[0]
-    return None
+    """Build and run the kernel on the virtual GPU; what went wrong in one line, ``None`` if its result is right."""
+    a, b = (tensor.cpu() for tensor in inputs)
+    count = int(number(arrivals) or 0)  # "128" and 128.0 are answers, too
+    expected = (a.float() @ b.float()).half()
+    failed = tried(lambda: build(stages=stages, arrivals=count), [Case((), (a, b), expected, tolerance=0.1)])
+    return failed.why if isinstance(failed, Verdict) else None
 
 
 def arrivals(answer: Any, hung: Trace, run: Callable[[], str | None]) -> Verdict:

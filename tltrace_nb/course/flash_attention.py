@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from checks import Verdict, right, unanswered, wrong
-from checks.numbers import near, number
+from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course.numbers import near, number, rounded
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -44,7 +44,7 @@ def half_the_softmax(answer: Any, trace: Trace) -> Verdict:
     links = trace.critical_path().query("critical and name == 'softmax'")
     share = float(links.on_path.sum()) / float(trace.ctas.duration.sum())
     truth, free = 1 / (1 - share / 2), 1 / (1 - share)
-    if near(given, truth):
+    if near(given, truth) or rounded(given, truth):
         return right(f"the softmax is {share:.0%} of a CTA's time; half of it is saved, all else stays: ×{truth:.2f}.")
     if near(given, 2):
         return wrong("only the softmax becomes twice as fast, the rest of the CTA does not")

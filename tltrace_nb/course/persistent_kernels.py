@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from checks import Verdict, right, unanswered, wrong
-from checks.numbers import number
+from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course.numbers import number
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -27,7 +27,7 @@ def busiest(answer: Any, trace: Trace, lengths: Sequence[int]) -> Verdict:
     done = ranges.assign(blocks=[work[int(payload)] for payload in ranges.payload]).groupby("cta").blocks.sum()
     most, mean = int(done.max()), sum(work) / len(done)
     if given == most:
-        return right(f"worker {int(done.idxmax())} adds up {most} blocks, {most / mean:.1f} times the mean.")
+        return right(f"worker {done.idxmax()} adds up {most} blocks, {most / mean:.1f} times the mean.")
     if given == max(work):
         return wrong("that is the longest document alone. Its worker goes on afterwards: with which?")
     if given in (mean, round(mean)):

@@ -1,7 +1,7 @@
-"""What the exercises of the notebooks answer: one module of checks a notebook, each check a pure function.
+"""What the exercises of the course answer: one module of checks a lesson, and how a check says what it found.
 
-A check works the truth out from the evidence that it is given (a trace, a frame), never from a number typed in, and
-returns a verdict that says why. ``None`` is no answer yet.
+A check works the truth out from the evidence that it is given (a trace, a kernel that it runs), never from a number
+typed in, and returns a verdict that says why. ``None`` is no answer yet.
 """
 
 from __future__ import annotations
