@@ -1,11 +1,16 @@
-"""Execute notebooks in place, as they are committed: ``python notebooks/execute.py notebooks/01_first_trace.ipynb ...``
+"""Execute the teacher's copies of the lessons in place, and write the students' beside them, as they are committed:
 
-In: notebooks, and nbclient. Out: the same with the outputs of a fresh run, without views of widgets, which show an
-error where no kernel runs; the still picture of each timeline stays. The exit code is 1 where a cell failed.
+    python notebooks/execute.py notebooks/teacher/01_first_trace.ipynb ...
+
+In: teacher's notebooks, and nbclient. Out: the same with the outputs of a fresh run, without views of widgets, which
+show an error where no kernel runs; the still picture of each timeline stays. One folder up goes the students' copy:
+without outputs, so that a prediction comes before its answer, and without solutions. The exit code is 1 where a cell
+failed.
 """
 
 from __future__ import annotations
 
+import copy
 import re
 import sys
 from pathlib import Path
@@ -49,6 +54,16 @@ def settled(notebook: Any) -> Any:
     return notebook
 
 
+def students(notebook: Any) -> Any:
+    """The students' copy of a teacher's notebook: no outputs, no solutions, all else as it is."""
+    copied = copy.deepcopy(notebook)
+    copied.cells = [cell for cell in copied.cells if "solution" not in cell.metadata.get("tags", [])]
+    for cell in copied.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return copied
+
+
 def main() -> int:
     """Execute the notebooks that are named."""
     failed = 0
@@ -61,6 +76,7 @@ def main() -> int:
             print(f"{path}: {error}", file=sys.stderr)
             continue
         nbformat.write(settled(notebook), path)
+        nbformat.write(students(notebook), path.parent.parent / path.name)
         print(f"{path}: {path.stat().st_size:,} bytes")
     return failed
 

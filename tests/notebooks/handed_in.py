@@ -86,5 +86,5 @@ def _made(source: str, name: str) -> Any:
     file = f"<handed in {name} {hash(text):x}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     namespace: dict[str, Any] = {}
-    exec(compile(text, file, "exec"), namespace)
+    exec(compile(text, file, "exec", dont_inherit=True), namespace)
     return namespace[name]

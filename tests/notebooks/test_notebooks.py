@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("nbclient", reason="nbclient is not installed")
-from execute import WIDGET, execute
+from execute import WIDGET, execute, students
 from lessons import FOLDER, LESSONS, printed, read, solved, tagged, tags
 
 from tltrace_nb import datasets
@@ -82,6 +82,19 @@ def test_a_lesson_is_committed_executed_and_small(lesson: Path) -> None:
     assert not any(WIDGET in output.get("data", {}) for cell in code for output in cell.outputs)
     assert lesson.stat().st_size <= MOST_BYTES
     assert str(Path.home()) not in lesson.read_text()
+
+
+@each_lesson
+def test_the_students_copy_is_the_teachers_without_outputs_and_solutions(lesson: Path) -> None:
+    copy = FOLDER / lesson.name
+    assert read(copy) == students(read(lesson)), f"python notebooks/execute.py notebooks/teacher/{lesson.name}"
+    for cell in read(copy).cells:
+        assert not cell.get("outputs")
+        assert "solution" not in tags(cell)
+
+
+def test_there_is_a_students_copy_of_each_lesson_and_no_other() -> None:
+    assert sorted(path.name for path in FOLDER.glob("*.ipynb")) == [lesson.name for lesson in LESSONS]
 
 
 @each_lesson
