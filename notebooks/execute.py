@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,23 @@ def settled(notebook: Any) -> Any:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
+            cell.outputs = _joined(output for output in cell.outputs if WIDGET not in output.get("data", {}))
             for output in cell.outputs:
                 data = output.get("data", {})
                 if "text/html" in data:
                     data["text/html"] = INTERACTIVE.sub("", data["text/html"])
     return notebook
+
+
+def _joined(outputs: Iterable[Any]) -> list[Any]:
+    """Outputs with what was printed in one piece: it comes in as many as the kernel happened to send."""
+    joined: list[Any] = []
+    for output in outputs:
+        if joined and output.output_type == "stream" and joined[-1].get("name") == output.name:
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def students(notebook: Any) -> Any:

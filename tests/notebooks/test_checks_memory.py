@@ -24,22 +24,22 @@ def test_other_numbers_of_sectors_are_told_apart(answer, why) -> None:
     assert why in verdict.why
 
 
-@pytest.mark.parametrize(("width", "turns"), [(32, 32), (33, 1), (34, 2), (36, 4), (48, 16)])
-def test_turns_follow_from_the_width_of_a_row(width, turns) -> None:
-    assert checks.turns_of_the_busiest_bank(turns, width).right
-    assert checks.turns_of_the_busiest_bank(np.int64(turns), width).right
+@pytest.mark.parametrize(("width", "ways"), [(32, 32), (33, 1), (34, 2), (36, 4), (48, 16)])
+def test_ways_follow_from_the_width_of_a_row(width, ways) -> None:
+    assert checks.ways_of_the_conflict(ways, width).right
+    assert checks.ways_of_the_conflict(np.int64(ways), width).right
 
 
 @pytest.mark.parametrize(
     ("answer", "why"), [(16, "how many banks"), (1, "rows of 33"), (32, "without padding"), (5, "modulo 32")]
 )
-def test_other_numbers_of_turns_are_told_apart(answer, why) -> None:
-    verdict = checks.turns_of_the_busiest_bank(answer, width=34)
+def test_other_numbers_of_ways_are_told_apart(answer, why) -> None:
+    verdict = checks.ways_of_the_conflict(answer, width=34)
     assert verdict.state == "wrong"
     assert why in verdict.why
 
 
 def test_nothing_is_no_answer() -> None:
     assert checks.sectors_of_a_warp(None, 4, 2).state == "unanswered"
-    assert checks.turns_of_the_busiest_bank(None, 34).state == "unanswered"
+    assert checks.ways_of_the_conflict(None, 34).state == "unanswered"
     assert checks.swizzle(None, None).state == "unanswered"

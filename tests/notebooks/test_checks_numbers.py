@@ -66,7 +66,7 @@ CHECKS = {
     "arms": lambda answer: threads_and_divergence.sum_of_the_arms(answer, BRANCHES[1]),
     "arranged": threads_and_divergence.arranged,
     "sectors": lambda answer: memory.sectors_of_a_warp(answer, 4, 2),
-    "turns": lambda answer: memory.turns_of_the_busiest_bank(answer, 34),
+    "ways": lambda answer: memory.ways_of_the_conflict(answer, 34),
     "swizzle": lambda answer: memory.swizzle(answer, THROUGH_SHARED),
     "newest": lambda answer: software_pipelining.newest_load(answer, PIPELINES[3]),
     "stages": lambda answer: software_pipelining.fewest_stages(answer, PIPELINES),

@@ -25,7 +25,7 @@ def test_the_slowest_operator_has_the_largest_total() -> None:
         ("loop k", "encloses"),
         (["loop k"], "as a string"),
         ("reduce sum x → s", "total, not at mean"),
-        ("copy X → x", "Who waits"),
+        ("copy X → x", "Which operator waits"),
         ("gemm", "one of the names"),
         (3, "one of the names"),
     ],

@@ -60,7 +60,7 @@ def half_the_softmax(answer: Any, trace: Trace) -> Verdict:
 
 
 def causal(answer: Any, masked: Trace, full: Trace) -> Verdict:
-    """(products ``QK`` of ``masked``, whether its launch takes clearly less time than that of ``full``)."""
+    """(MMAs ``QK`` of ``masked``, whether its launch takes clearly less time than that of ``full``)."""
     if answer is None:
         return unanswered()
     try:
@@ -81,5 +81,5 @@ def causal(answer: Any, masked: Trace, full: Trace) -> Verdict:
     if given != here:
         return wrong("the number is not right: how many blocks of keys does CTA 0 go over, CTA 1, CTA 2?")
     if faster != (now < 0.9 * then):
-        return wrong("the products are right. But when does a launch end, and how much has that CTA to do?")
-    return right(f"{here} of {before} products are left; the longest CTA took {then:,} cycles and now takes {now:,}.")
+        return wrong("the MMAs are right. But when does a launch end, and how much has that CTA to do?")
+    return right(f"{here} of {before} MMAs are left; the longest CTA took {then:,} cycles and now takes {now:,}.")

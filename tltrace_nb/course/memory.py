@@ -44,15 +44,15 @@ def sectors_of_a_warp(answer: Any, stride: int, item_bytes: int) -> Verdict:
     return wrong("how many bytes is one element from the next, and how many of them fit 32 bytes?")
 
 
-def turns_of_the_busiest_bank(answer: Any, width: int) -> Verdict:
-    """How many different words the busiest bank gives to a warp that reads a column of rows of so many words."""
+def ways_of_the_conflict(answer: Any, width: int) -> Verdict:
+    """How many ways the bank conflict has when a warp reads a column of rows of so many words."""
     if answer is None:
         return unanswered()
     given = number(answer)
     asked = np.bincount(np.arange(WARP) * width % WARP)
     truth, banks = int(asked.max()), int(np.count_nonzero(asked))
     if given == truth:
-        return right(f"the column is spread over {banks} banks, each of which gives {truth} words.")
+        return right(f"the column is spread over {banks} banks, which give {truth} words each: a {truth}-way conflict.")
     if given == banks:
         return wrong("that is how many banks are asked. How many words does each of them give?")
     if given == 1:

@@ -38,7 +38,7 @@ def busiest(answer: Any, trace: Trace, lengths: Sequence[int]) -> Verdict:
 
 
 def order(answer: Any, lengths: Sequence[int], workers: int) -> Verdict:
-    """The numbers of ``lengths`` in an order in which ``workers`` workers, in turn, have nearly even work."""
+    """The numbers of ``lengths`` in an order in which ``workers`` workers, round-robin, have nearly even work."""
     if answer is None:
         return unanswered()
     work = [int(length) for length in lengths]
@@ -57,7 +57,7 @@ def order(answer: Any, lengths: Sequence[int], workers: int) -> Verdict:
         return right(f"the busiest worker has {done[worst]} blocks; the longest document alone has {max(work)}.")
     has = f"worker {worst} has {done[worst]} blocks"
     if numbers == before[::-1]:
-        return wrong(f"the other way round it is no better: {has}, for it still gets the longest of each turn")
+        return wrong(f"the other way round it is no better: {has}, as it still gets the longest of each round")
     mine = ", ".join(str(work[document]) for document in numbers[worst::workers])
     return wrong(f"{has} ({mine}): give it shorter ones beside its longest")
 

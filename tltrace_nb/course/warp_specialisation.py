@@ -34,8 +34,8 @@ def launch(answer: Any, trace: Trace) -> Verdict:
         return wrong("those are the author's threads; the copies have threads of their own beside them")
     if threads == 2 * authored != launched:
         return wrong(
-            "the producer does not grow with the consumer: how many threads does it take to issue a TMA copy, and how "
-            "many did TileLang add to the kernel of 128?"
+            "the producer does not grow with the consumer: it is one warp group, as registers move by warp groups. "
+            "How many threads did TileLang add to the kernel of 128?"
         )
     if threads != launched:
         return wrong("the number of threads is not right: the author's, and the producer's beside them")
@@ -59,12 +59,12 @@ def enough_stages(answer: Any, sweep: Mapping[int, Trace]) -> Verdict:
     enough = min(n for n, bubble in bubbles.items() if bubble <= min(bubbles.values()) + SLACK_CYCLES)
     if given < enough:
         return wrong(
-            f"with {given:.0f} a product still stands {bubbles[int(given)]:.0f} cycles before a slot that is not full, and "
+            f"with {given:.0f} an MMA still waits {bubbles[int(given)]:.0f} cycles for a slot that is not full, and "
             "more stages take that away. Look at the row of the bubble"
         )
     if given > enough:
         return wrong("the bubble is gone, but is it not gone with fewer stages, too? More only cost shared memory")
-    return right(f"with {enough} slots a copy has the time of {enough - 1} products to arrive, and that is enough.")
+    return right(f"with {enough} slots a copy has the time of {enough - 1} MMAs, and that is enough.")
 
 
 def attempt(build: Callable[..., Any], stages: int, arrivals: Any, *inputs: Any) -> str | None:

@@ -36,7 +36,7 @@ def slowest(answer: Any, trace: Trace) -> Verdict:
         share, count = totals[answer] / totals[leaves].sum(), int((ranges.name == answer).sum())
         return right(f"{share:.0%} of all operators' cycles, in {count} executions.")
     if str(answer).startswith("copy"):
-        return wrong("a copy into registers is over when it is asked for. Who waits until the values have come?")
+        return wrong("a copy into registers is only issued there. Which operator waits until the values have come?")
     if answer == means[leaves].idxmax():
         return wrong("the longest single execution, but how many of them are there? Look at total, not at mean")
     return wrong("others take more: look at the column total")

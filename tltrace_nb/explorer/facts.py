@@ -63,7 +63,7 @@ def facts_of(trace: Trace) -> Facts:
     limits = [each.limit for each in launches(trace, gpu_of(trace.meta))[0] if each.limit is not None and each.exact]
     time = float(resident["duration_ns"].sum())
     held = resident["achieved"].astype("float64") * resident["duration_ns"]
-    clocked = ctas["clock_ghz"].notna().any()  # else the timer of the card was too coarse for this run
+    clocked = ctas["clock_ghz"].notna().any()  # else the timer of the GPU was too coarse for this run
     most = max(limits, key=lambda each: each.fraction, default=None)
     longest = by_launch.sort_values("duration_ns").tail(1)  # none where no CTA's time is known
     return Facts(
@@ -111,7 +111,7 @@ def table_html(facts: Facts) -> str:
     rows = [
         ("duration", duration(facts.duration_ns)),
         ("CTAs", f"{facts.ctas:,} on {count(facts.sms, 'SM')}"),
-        ("places", f"{_known(facts.places)} at once"),
+        ("CTA slots", f"{_known(facts.places)} at once"),
         ("waves", _known(facts.waves)),
         ("tail", f"{_whole(facts.tail)} of the launch"),
         ("occupancy", f"{_whole(facts.occupancy)} on average"),

@@ -27,7 +27,7 @@ from tltrace_nb.simulator.storage import number
 class Bound:
     """Arrays by their buffers' data, scalars by their variables, and the outputs that were allocated, in order.
 
-    ``written`` tells of each element of those outputs whether the kernel has written it: on a card they hold anything.
+    ``written`` tells of each element of those outputs whether the kernel has written it: on a GPU they hold anything.
     ``packed``: the caller's bytes, and the array of their elements, of those whose types are packed.
     """
 

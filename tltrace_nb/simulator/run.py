@@ -1,7 +1,7 @@
 """A kernel on the virtual GPU, from its tensors to its outputs and its slots.
 
 In: a PrimFunc, marked or bare, and inputs. Out: the outputs, as a compiled kernel returns them, and a
-:class:`Simulated`: the slots, filled as a card fills them, and what is to be said of the run.
+:class:`Simulated`: the slots, filled as a GPU fills them, and what is to be said of the run.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class SimulatedKernel:
         """The outputs and the slots of one run. ``out_idx`` as ``tilelang.compile``.
 
         ``started`` gets the slots before they fill, which keep what was recorded when the run is interrupted;
-        ``progress`` is called now and then, with the number of CTAs that are done and of all. ``step_limit``: turns of
-        loops without a known end that a thread may take. Wrong arguments raise what ``binding.bind`` raises.
+        ``progress`` is called now and then, with the number of CTAs that are done and of all. ``step_limit``:
+        iterations of loops without a known end that a thread may take. Wrong arguments raise what ``binding.bind`` does.
         """
         bound = bind(self.name, self.ready, inputs, out_idx)
         arrays, scalars = bound.arrays, bound.scalars
