@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 EVERYWHERE = {
     r"\bcards?\b": "GPU",
     r"\bplaces? (of all waves|per SM|of the GPU|becomes? free|gets? free)|\bfree places?\b": "CTA slot",
-    r"\bCTAs (are|is)? ?handed out|\bhands? (out (its |the )?CTAs|them out)|\bhanding out\b": "the block scheduler starts",
+    r"\bCTAs (are )?handed out|\bhands? (out (its |the )?CTAs|them out)|\bhanding out\b": "the block scheduler",
     r"\bturns? of (a|the|its|several) (\w+ )?loops?\b|\bloop'?s? turns?\b": "iteration",
     r"\bwander": "threads exchange it",
     r"\bpart(s|ed)? (it|them) go\b|\bit parts go\b": "warps that go different ways",

@@ -106,7 +106,7 @@ class SimulatedKernel:
 
         ``started`` gets the slots before they fill, which keep what was recorded when the run is interrupted;
         ``progress`` is called now and then, with the number of CTAs that are done and of all. ``step_limit``:
-        iterations of loops without a known end that a thread may take. Wrong arguments raise what ``binding.bind`` does.
+        iterations of loops without a known end that a thread may take. Errors as ``binding.bind`` for arguments.
         """
         bound = bind(self.name, self.ready, inputs, out_idx)
         arrays, scalars = bound.arrays, bound.scalars

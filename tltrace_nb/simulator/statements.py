@@ -384,7 +384,7 @@ class Statements:
         return place
 
     def _turn(self, body: Stmt, place: Place) -> None:
-        """One iteration of a loop that lanes leave by themselves; a turn that they leave early has a mask of its own."""
+        """One iteration of a loop that lanes leave by themselves; one that they leave early has a mask of its own."""
         if any(op_name(s).endswith("continue_loop") for s, _ in walk(body)):
             place = place.under(self._w.assign(place.mask))
         self(body, place)
