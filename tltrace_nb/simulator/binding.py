@@ -43,6 +43,24 @@ class Bound:
             pack(raw, elements)
 
 
+def left_unwritten(bound: Bound) -> str:
+    """Which outputs the kernel has written from their begin, but not to their end along some axis; empty for none.
+
+    So it is where a grid or a loop is rounded down. Outputs that are written here and there may be meant so.
+    """
+    found = []
+    for data, flat in bound.written.items():
+        written = flat.reshape(bound.arrays[data].shape)
+        if written.any() and not written.all():
+            reached = tuple(int(places.max()) + 1 for places in written.nonzero())
+            if written[tuple(slice(end) for end in reached)].all():
+                part = ", ".join(f":{end}" for end in reached)
+                found.append(
+                    f"of {data.name}, whose shape is {list(written.shape)}, only {data.name}[{part}] is written"
+                )
+    return "; ".join(found)
+
+
 def bind(name: str, func: Any, inputs: Sequence[Any], out_idx: Sequence[int] | int | None) -> Bound:
     """Check the arguments of a kernel and allocate, zeroed, what ``out_idx`` names.
 

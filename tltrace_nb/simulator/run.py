@@ -21,6 +21,7 @@ from tvm import tirx
 from tltrace_nb.base.checks import a, checked, flag, mapping, one_of, optional
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.gpus import Gpu, a_gpu, occupancy
+from tltrace_nb.base.notices import say_once
 from tltrace_nb.core.compile.active_threads import LaunchShape, launches
 from tltrace_nb.core.compile.interrupts import named_errors
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, source_of, walk
@@ -29,7 +30,7 @@ from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.data.left_out import slots_rows
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE, rows_at
-from tltrace_nb.simulator.binding import Bound, bind
+from tltrace_nb.simulator.binding import Bound, bind, left_unwritten
 from tltrace_nb.simulator.classes import classes
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError, UnwrittenError, unsupported
@@ -177,6 +178,10 @@ class SimulatedKernel:
             bound.pack()
             for line in engine.printed if self.functional else ():
                 print(line)
+        if self.functional and (left := left_unwritten(bound)):
+            left = f"kernel {self.name}: {left}; round its CTAs and iterations up, with T.ceildiv"
+            say_once(left)
+            simulated.note = "; ".join(filter(None, (simulated.note, left)))
         simulated.work = engine.flop, float(sum(a.nbytes for a in arrays.values()))
         match bound.outputs:
             case []:
