@@ -225,6 +225,33 @@ def test_10_the_gpu_overlaps_the_two_loads_of_an_iteration() -> None:
     says(10, f"so that they overlap: some {mean:.0f}.")
 
 
+def test_11_bandwidth_grows_with_the_bytes_under_way() -> None:
+    stream = handed_in(11, "stream", given=True)
+
+    def rate(ctas: int, chunk: int, numbers: int = 1 << 16) -> float:
+        inputs = (torch.zeros(numbers),)
+        return 8 * numbers / span(modelled(stream, numbers, ctas, chunk, inputs=inputs, device="virtual:classroom"))
+
+    assert rate(4, 256) > 1.8 * rate(4, 128)
+    assert rate(8, 128) == pytest.approx(rate(4, 256), rel=0.1)
+    assert rate(32, 1024, 1 << 18) < 80, "the peak, of a tensor that does not fit L2"
+
+
+def test_11_memory_delivers_what_was_measured() -> None:
+    from tltrace_nb.simulator.costs import DRAM_EFFICIENCY
+
+    assert pytest.approx(4.16e12 / preset("h200").hbm_bytes_per_second, abs=0.01) == DRAM_EFFICIENCY
+    says(11, "stay at 86 % of the data sheet's bandwidth")
+
+
+def test_12_shuffles_beat_a_tree_and_a_tree_beats_one_thread() -> None:
+    took = [
+        durations(modelled(handed_in(12, name, given=True), 256, inputs=(torch.ones(256),)), "sum").max()
+        for name in ("shuffled", "tree", "one_thread")
+    ]
+    assert took == sorted(took)
+
+
 def test_each_claim_of_the_table_names_a_test_a_recording_or_a_source() -> None:
     rows = [line.split("|")[1:-1] for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     named = {name for row in rows for name in re.findall(r"`(test_\w+)`", row[-1])}

@@ -53,6 +53,20 @@ def accesses(func: Any) -> list[Access]:
     return list(_of(with_markers(func).body, {}))
 
 
+def calls(func: Any) -> list[str]:
+    """The names of what a kernel calls, in program order; loops are gone through once."""
+    found: list[str] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tirx.Call):
+            name = str(getattr(node.op, "name", "")).removeprefix("tirx.").removeprefix("tl.")
+            inner = node.args[0] if node.args else None
+            found.append(str(inner.value) if isinstance(inner, tirx.StringImm) and "call" in name else name)
+
+    post_order_visit(func.body, visit)
+    return found
+
+
 def _of(statement: Stmt, ranges: dict[int, str]) -> Iterator[Access]:
     if is_marker(statement):
         marker, _ = read_marker(statement)

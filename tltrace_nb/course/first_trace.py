@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
 from tltrace_nb.course.kernels import Case, Ran, tried
 from tltrace_nb.course.numbers import near, number
 
@@ -81,11 +81,11 @@ def load_and_store(build: Any) -> Verdict:
     names = set(ranges["name"].astype(str))
     for name in ("load", "store"):
         if name not in names:
-            return wrong(f'there is no range named "{name}"; there are: {", ".join(sorted(names))}.')
+            return partly(f'there is no range named "{name}"; there are: {", ".join(sorted(names))}.')
     for each in ran:
         for name in ("load", "store"):
             if (why := _payload_of(name, each.trace)) is not None:
-                return wrong(why)
+                return partly(why)
     return _enclosed(ran[0])
 
 
@@ -114,13 +114,13 @@ def _enclosed(ran: Ran) -> Verdict:
     """Whether the ranges are around what they are named for, and around nothing else."""
     for name, tensor, written, what in (("load", 0, False, "reads A"), ("store", 1, True, "writes B")):
         if ran.outside(name, tensor, written):
-            return wrong(f'"{name}" is not around the line that {what}.')
+            return partly(f'"{name}" is not around the line that {what}.')
     for name, tensor, written in (("load", 1, True), ("store", 0, False)):
         if any(name in each.ranges for each in ran.uses(tensor, written)):
-            return wrong('"load" is still open when "store" begins: end it before the multiplication.')
+            return partly('"load" is still open when "store" begins: end it before the multiplication.')
     doubling = [each for each in ran.accesses if each.computed]
     if any({"load", "store"} & each.ranges for each in doubling):
-        return wrong("the multiplication is inside of one of the ranges; leave it between them.")
+        return partly("the multiplication is inside of one of the ranges; leave it between them.")
     events = ran.trace.events.set_index("cta")
     load, store = (events[events["name"] == name].sort_index() for name in ("load", "store"))
     between = (store["start"] - load["end"]).median()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
 from tltrace_nb.course.numbers import near, number, rounded
 
 if TYPE_CHECKING:
@@ -81,5 +81,5 @@ def causal(answer: Any, masked: Trace, full: Trace) -> Verdict:
     if given != here:
         return wrong("the number is not right: how many blocks of keys does CTA 0 go over, CTA 1, CTA 2?")
     if faster != (now < 0.9 * then):
-        return wrong("the MMAs are right. But when does a launch end, and how much has that CTA to do?")
+        return partly("the MMAs are right. But when does a launch end, and how much has that CTA to do?")
     return right(f"{here} of {before} MMAs are left; the longest CTA took {then:,} cycles and now takes {now:,}.")

@@ -19,7 +19,7 @@ from tltrace_nb.base.words import cell_of
 from tltrace_nb.core.api import trace
 from tltrace_nb.core.runtime.traced import VirtualTracedKernel
 from tltrace_nb.course import Verdict, wrong
-from tltrace_nb.course.accesses import Access, accesses, parameters
+from tltrace_nb.course.accesses import Access, accesses, calls, parameters
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -45,12 +45,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Ran:
-    """One case of a kernel: its result, its trace, its tensors in the order of its arguments, its accesses."""
+    """One case of a kernel: its result, its trace, its tensors in the arguments' order, its accesses and its calls."""
 
     result: torch.Tensor
     trace: Trace
     tensors: tuple[str, ...]
     accesses: tuple[Access, ...]
+    calls: tuple[str, ...]
 
     def uses(self, position: int, written: bool) -> list[Access]:
         """The accesses to the tensor at this position of the arguments, those that read it or those that write it."""
@@ -79,7 +80,8 @@ def tried(build: Any, cases: Iterable[Case], explain: Explain = lambda _case, _r
             return wrong(f"{shown} it fails: {complaint(error, build)}")
         if not isinstance(result, torch.Tensor) or result.shape != case.expected.shape:
             return wrong(f"{shown} the result must be one tensor of shape {tuple(case.expected.shape)}.")
-        ran.append(Ran(result, captured, tuple(parameters(kernel.source)), tuple(accesses(kernel.source))))
+        func = kernel.source
+        ran.append(Ran(result, captured, tuple(parameters(func)), tuple(accesses(func)), tuple(calls(func))))
         if not torch.allclose(result, case.expected, rtol=case.tolerance, atol=case.tolerance):
             return wrong(f"{shown} {explain(case, ran[-1]) or _difference(case.expected, result)}")
     return ran

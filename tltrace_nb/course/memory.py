@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
 from tltrace_nb.course.kernels import Case, Ran, tried
 from tltrace_nb.course.numbers import number
 
@@ -76,17 +76,19 @@ def swizzle(build: Any, given: Any) -> Verdict:
         return ran
     mine = ran[0]
     if (why := _bypassed(mine)) is not None:
-        return wrong(why)
+        return partly(why)
     reads, writes = ([_duration(each, name) for each in (mine, conflicts, padded)] for name in ("read", "write"))
     if reads[0] > SLOW * reads[2]:
-        return wrong('now "read" has the conflicts: rotate the columns of each row, not its rows.')
+        return partly('now "read" has the conflicts: rotate the columns of each row, not its rows.')
     if writes[0] > (writes[1] + writes[2]) / 2:
         changed = _changed(mine, conflicts)
         if not changed:
             return unanswered(f'"write" still takes {writes[0]:.0f} cycles, as before; rotate the rows of S.')
         if changed <= {("store", 0), ("load", 0)}:
-            return wrong("that rotates the first index of S, which row it is. Rotate the second, the place in the row.")
-        return wrong(f'"write" takes {writes[0]:.0f} cycles: threads still meet in banks.')
+            return partly(
+                "that rotates the first index of S, which row it is. Rotate the second, the place in the row."
+            )
+        return partly(f'"write" takes {writes[0]:.0f} cycles: threads still meet in banks.')
     return right(f'"write" takes {writes[0]:.0f} cycles, with padding {writes[2]:.0f}, with conflicts {writes[1]:.0f}.')
 
 

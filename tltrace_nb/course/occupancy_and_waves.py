@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
 from tltrace_nb.course.numbers import number
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def last_wave(answer: Any, trace: Trace) -> Verdict:
     if given[0] != waves:
         return wrong(f"the waves are not right: {ctas} CTAs, {slots} at a time")
     if given[1] == ctas % slots:
-        return wrong("the waves are right; but so many CTA slots of the last wave are taken, not empty")
-    return wrong(f"the waves are right; the CTAs that the full waves left take some of its {slots} CTA slots")
+        return partly("the waves are right; but so many CTA slots of the last wave are taken, not empty")
+    return partly(f"the waves are right; the CTAs that the full waves left take some of its {slots} CTA slots")
 
 
 def fit(answer: Any, trace: Trace) -> Verdict:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
 from tltrace_nb.course.kernels import Case, Ran, tried
 from tltrace_nb.course.numbers import number
 
@@ -79,13 +79,15 @@ def counted_steps(build: Any) -> Verdict:
     for each, case in zip(ran, cases, strict=True):
         walks = each.trace.events.query("name == 'walk'").set_index("thread").sort_index()
         if len(walks) != len(case.expected):
-            return wrong('there has to be one range "walk" for every thread; leave the group as it is.')
+            return partly('there has to be one range "walk" for every thread; leave the group as it is.')
         if walks["payload"].isna().all():
             return unanswered("the range has no payload yet: give it one and run the cell above.")
         if walks["payload_end"].isna().any():
-            return wrong("an instant has one payload; keep trace.range, which has one at the begin and one at the end.")
+            return partly(
+                "an instant has one payload; keep trace.range, which has one at the begin and one at the end."
+            )
         if (why := _miscounted(walks, case)) is not None:
-            return wrong(why)
+            return partly(why)
     return right("the variable is 0 at the begin of each range, and the number of steps at its end.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
 from tltrace_nb.course.numbers import number
 
 if TYPE_CHECKING:
@@ -83,5 +83,5 @@ def bounds(answer: Any, lengths: Sequence[int], workers: int) -> Verdict:
     if whole == least_whole:
         return right(f"a document of {max(work)} blocks is more than the mean of {mean:g}: only cutting goes below it.")
     if whole in (mean, least_cut):
-        return wrong("whole: the mean can be reached only if no single document is longer than it")
-    return wrong("whole: which document must somebody take, and can it be shared?")
+        return partly("whole: the mean can be reached only if no single document is longer than it")
+    return partly("whole: which document must somebody take, and can it be shared?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
 from tltrace_nb.course.kernels import Case, tried
 from tltrace_nb.course.numbers import number
 
@@ -40,9 +40,9 @@ def launch(answer: Any, trace: Trace) -> Verdict:
     if threads != launched:
         return wrong("the number of threads is not right: the author's, and the producer's beside them")
     if thread == producer:
-        return wrong("the number of threads is right; but that thread copies. Who comes first in the launch?")
+        return partly("the number of threads is right; but that thread copies. Who comes first in the launch?")
     if thread != consumer:
-        return wrong("the number of threads is right; the consumer's first thread comes straight after the producer")
+        return partly("the number of threads is right; the consumer's first thread comes straight after the producer")
     return right(f"{launched} threads: the producer's {launched - authored} from {producer}, the author's behind them.")
 
 

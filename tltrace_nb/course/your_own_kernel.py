@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
 from tltrace_nb.course.kernels import Case, Ran, tried
 
 if TYPE_CHECKING:
@@ -54,15 +54,15 @@ def scale_is_marked(build: Any) -> Verdict:
     if not names:
         return unanswered("there is no range called scale yet: put one around the body of the second loop.")
     if "scale" not in names:
-        return wrong(f"there is a range {', '.join(sorted(names))}, but none called scale: names are taken as written")
+        return partly(f"there is a range {', '.join(sorted(names))}, but none called scale: names are taken as written")
     for each in ran:
         if (why := _iterations(each)) is not None:
-            return wrong(why)
+            return partly(why)
     for tensor, written, what in ((2, True, "copy to Y"), (1, False, "multiplication by W")):
         if ran[0].outside("scale", tensor, written):
-            return wrong(f"the range scale leaves the {what} out: put it around all that an iteration does.")
+            return partly(f"the range scale leaves the {what} out: put it around all that an iteration does.")
     if any(not each.ranges & {"squares", "scale"} for each in ran[0].uses(0, False)):
-        return wrong("the range scale leaves the copy from X out: put it around all that an iteration does.")
+        return partly("the range scale leaves the copy from X out: put it around all that an iteration does.")
     scale = ran[0].trace.events.query("name == 'scale'")
     return right(f"{len(scale)} ranges, one for each iteration of each CTA.")
 
@@ -91,19 +91,19 @@ def faster(build: Any, before: Any) -> Verdict:
         return ran
     old = tried(before, _rows()[:1])
     if isinstance(old, Verdict):
-        return wrong(f"the kernel to compare with is no longer right: {old.why}")
+        return partly(f"the kernel to compare with is no longer right: {old.why}")
     mine, events = ran[0], ran[0].trace.events
     missing = {"squares", "scale"} - {str(name) for name in events.name}
     if missing:
-        return wrong(f"it runs, but the range {' and '.join(sorted(missing))} is missing: how will you compare?")
+        return partly(f"it runs, but the range {' and '.join(sorted(missing))} is missing: how will you compare?")
     if (events.query("name == 'squares'").groupby("cta").size() > 1).any():
-        return wrong("it still goes over the row in iterations: one T.copy can load all columns")
+        return partly("it still goes over the row in iterations: one T.copy can load all columns")
     for name, tensor, written, what in (("squares", 0, False, "reads X"), ("scale", 2, True, "writes Y")):
         if mine.outside(name, tensor, written):
-            return wrong(f"the range {name} is not around what {what}: is X read a second time?")
+            return partly(f"the range {name} is not around what {what}: is X read a second time?")
     then, now = (float(each.trace.ctas.end_ns.max() - each.trace.ctas.start_ns.min()) for each in (old[0], mine))
     if now > WORTH * then:
-        return wrong(
+        return partly(
             f"{then:,.0f} → {now:,.0f} ns is too little for one read instead of two: is X read again in scale?"
         )
     return right(f"{then:,.0f} → {now:,.0f} ns, ×{then / now:.1f}: fewer reads, and all of them issued at once.")
