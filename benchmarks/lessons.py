@@ -99,6 +99,8 @@ def points(sms: int) -> Iterator[Point]:
     yield from orders(definitions(8), sms)
     yield from attentions(definitions(9), sms)
     yield from normalisations(definitions(10))
+    yield from streams(definitions(11), sms)
+    yield from sums(definitions(12))
 
 
 def transposes(lesson: dict[str, Any]) -> Iterator[Point]:
@@ -221,6 +223,41 @@ def normalisations(lesson: dict[str, Any]) -> Iterator[Point]:
         )
 
 
+def streams(lesson: dict[str, Any], sms: int) -> Iterator[Point]:
+    """Lesson 11: loaded bytes under way, and work per byte. On a GPU the tensors are larger than its L2 cache."""
+    numbers = (1 << 24) if torch.cuda.is_available() else (1 << 16) * sms
+
+    def point(name: str, ctas: int, chunk: int, work: int = 1) -> Point:
+        return Point(
+            11,
+            name,
+            lambda: lesson["stream"](numbers, ctas, chunk, work),
+            lambda: (torch.randn(numbers),),
+            lambda a: a * 0.5**work + 2 - 2 * 0.5**work,
+            "classroom",
+        )
+
+    for chunk in (128, 512, 2048, 4096):
+        yield point(f"a CTA an SM, chunk={chunk}", sms, chunk)
+    for each in (2, 4, 8):
+        yield point(f"{each} CTAs an SM, chunk=512", each * sms, 512)
+    for work in (1, 8, 32, 64):
+        yield point(f"8 CTAs an SM, chunk=2048, work={work}", 8 * sms, 2048, work)
+
+
+def sums(lesson: dict[str, Any]) -> Iterator[Point]:
+    """Lesson 12: the ways to a sum."""
+    for name in ("one_thread", "tree", "shuffled", "reduced"):
+        build = lesson[name]
+        yield Point(
+            12,
+            name,
+            lambda build=build: build(256),
+            lambda: (torch.randn(256),),
+            lambda a: a.sum().reshape(1),
+        )
+
+
 # ---- the measurement
 
 
@@ -257,7 +294,7 @@ def span_ns(captured: Trace) -> float:
 def origin(device: str, repeats: int) -> dict[str, Any]:
     """Where the numbers come from."""
     found: dict[str, Any] = {
-        "command": " ".join(["python", "benchmarks/lessons.py", *sys.argv[1:]]),
+        "command": "python benchmarks/lessons.py record --out lessons.json",
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": {name: importlib.metadata.version(name) for name in ("tilelang", "torch")},
         "launches": repeats,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,24 @@ from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.plans import BarePlan
 from tltrace_nb.core.compile.schedule import Scheduler, pass_context
 
+ROOT = Path(__file__).parents[2]
+MEASURED = json.loads((ROOT / "benchmarks/results/2026-12-01-h200-lessons.json").read_text(encoding="utf-8"))["points"]
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "claims.md"
 
 
 def recorded(name: str) -> Any:
     """A trace of an H200."""
     return datasets.load(f"h200/{name}")
+
+
+def measured(key: str, what: str = "launch_ns") -> float:
+    """A figure of `benchmarks/lessons.py` on an H200."""
+    return float(MEASURED[key][what])
+
+
+def us(key: str, digits: int = 1) -> str:
+    """A launch in µs, as a lesson has it."""
+    return f"{measured(key) / 1000:.{digits}f}"
 
 
 def durations(captured: Any, name: str) -> pd.Series:
@@ -107,6 +120,15 @@ def test_4_a_conflict_of_32_ways_costs_31_cycles() -> None:
     says(4, f"The GPU needed {more:.0f} more.", f"takes 31 cycles more, {32 * 31} in all")
 
 
+def test_4_the_detour_through_shared_memory_pays_without_conflicts() -> None:
+    keys = ("directly", "through_shared pad=0", "through_shared pad=1")
+    cycles = [measured(f"4/{key} n=64", "cta_cycles") for key in keys]
+    assert cycles[2] < cycles[0] < cycles[1]
+    says(4, f"takes {cycles[0] + 0.1:,.0f}, {cycles[1]:,.0f} and {cycles[2] + 0.1:,.0f} cycles")
+    direct, conflicts, padded = (us(f"4/{key} n=4096", 0) for key in keys)
+    says(4, f"{direct} µs directly, {conflicts} µs through shared memory, {padded} µs with padding")
+
+
 def test_5_each_stage_brings_less_than_the_one_before() -> None:
     took = [recorded(f"pipeline_{stages}").ctas.duration.median() for stages in (1, 2, 3, 4)]
     says(5, "{:,.0f}, {:,.0f}, {:,.0f} and {:,.0f} cycles".format(*took))
@@ -171,6 +193,45 @@ def test_7_chains_in_a_thread_hide_latency_with_one_cta_on_an_sm() -> None:
     says(7, "Four times the work takes less than twice the time, with one CTA on an SM.")
 
 
+def test_7_more_ctas_on_an_sm_bring_less_and_less() -> None:
+    took = [us(f"7/shared_kib={kib}", 2) for kib in (200, 100, 56, 26)]
+    says(7, f"take {took[0]}, {took[1]}, {took[2]} and {took[3]} µs")
+
+
+def test_7_four_chains_are_nearly_free_on_the_gpu() -> None:
+    one, two, four, eight = (us(f"7/one CTA an SM, chains={chains}", 2) for chains in (1, 2, 4, 8))
+    says(7, f"one, two and four chains take {one}, {two} and {four} µs", f"Eight take {eight}.")
+
+
+def test_8_an_even_cut_is_faster_than_the_longest_first() -> None:
+    cut, first = (us(f"8/{name}") for name in ("dealt out", "one CTA each, longest first"))
+    assert float(cut) < float(first)
+    says(8, f"the cut takes {cut} µs and one CTA each, *longest first*, {first}")
+
+
+def test_8_schedules_that_take_the_longest_first_have_the_models_order() -> None:
+    names = (
+        "one CTA each, longest first",
+        "from a queue, longest first",
+        "in turn, ploughed",
+        "in turn, longest first",
+    )
+    took = [us(f"8/{name}") for name in names]
+    assert took == sorted(took, key=float)
+    says(8, f"one CTA each {took[0]}, the queue {took[1]}", f"reversed {took[2]}, round-robin {took[3]}")
+
+
+def test_8_longest_first_was_no_better_than_shortest_first_on_the_gpu() -> None:
+    long, short = (us(f"8/one CTA each, {order}") for order in ("longest first", "shortest first"))
+    assert float(short) < float(long)
+    says(8, f"{long} against {short} µs")
+
+
+def test_8_a_persistent_kernel_is_faster_on_the_gpu_where_it_saves_a_table() -> None:
+    each, stay = us("8/polynomials, a CTA a piece"), us("8/polynomials, persistent, 3 CTAs an SM")
+    says(8, f"the two take {each} and {stay} µs")
+
+
 def test_8_ctas_behind_the_first_wave_start_in_the_order_of_their_numbers() -> None:
     late = recorded("balance_one_cta_each").ctas.query("cta >= 132").sort_values("cta")
     assert np.diff(late.start_ns).min() > -64, "two steps of the timer"
@@ -192,7 +253,7 @@ def test_8_nearly_half_of_a_tile_is_its_store() -> None:
 
 def test_8_an_even_cut_is_faster_than_the_shortest_first() -> None:
     assert span(recorded("balance_dealt_out")) < span(recorded("balance_one_cta_each"))
-    says(8, "which is the worst order for them")
+    says(8, "Both say that an even cut beats the documents *shortest first*.")
 
 
 def test_8_ctas_that_stay_load_their_table_less_often() -> None:
@@ -206,6 +267,18 @@ def test_9_tensor_cores_do_4096_operations_a_cycle() -> None:
     dense_fp16, sms, ghz = 989.4e12, 132, 1.83  # NVIDIA's data sheet of the H100 and H200 SXM
     assert dense_fp16 / sms / (ghz * 1e9) == pytest.approx(4096, rel=0.01)
     assert preset("h200").sms == sms
+
+
+def test_9_one_buffer_is_enough_on_the_gpu_too() -> None:
+    none, one, two = (measured(f"9/stages={stages}", "cta_cycles") for stages in (0, 1, 2))
+    assert one < 1.05 * two
+    says(9, f"take {none:,.0f}, {one:,.0f} and {two:,.0f} cycles")
+
+
+def test_9_ctas_that_share_an_sm_are_done_sooner_than_one_after_the_other() -> None:
+    one, two, three = (us(f"9/stages=0, {each} CTAs an SM", 2) for each in (1, 2, 3))
+    assert float(three) < 2 * float(one)
+    says(9, f"take {one}, {two} and {three} µs")
 
 
 def test_9_a_mask_makes_the_longest_cta_longer() -> None:
@@ -223,6 +296,12 @@ def test_10_a_record_takes_some_25_cycles() -> None:
 def test_10_the_gpu_overlaps_the_two_loads_of_an_iteration() -> None:
     mean = durations(recorded("own_kernel"), "parallel scale + W → x").mean()
     says(10, f"so that they overlap: some {mean:.0f}.")
+
+
+def test_10_one_read_is_three_times_as_fast_on_the_gpu() -> None:
+    twice, wide, once = (us(f"10/{name}", 2) for name in ("twice", "twice, bk=1024", "once"))
+    assert round(float(twice) / float(once)) == 3
+    says(10, f"`twice` takes {twice} µs, with `bk=1024` {wide}, and `once` {once}: three times as fast")
 
 
 def test_11_bandwidth_grows_with_the_bytes_under_way() -> None:

@@ -107,12 +107,14 @@ def write_csv(grades: dict[str, list[Grade]], path: Path) -> None:
 
 
 def _grade(title: str, cell: Any, failed: str) -> Grade:
-    """What a check's cell shows."""
+    """What a check's cell shows; an answer that fails is none, whatever an earlier cell has left under its name."""
+    if failed:
+        return Grade(title, 0.0, f"the answer fails: {failed}")
     for output in cell.outputs:
         found = _CREDIT.search("".join(output.get("data", {}).get("text/html", "")))
         if found is not None:
             return Grade(title, float(found[1]), "".join(output.data["text/plain"]))
-    return Grade(title, 0.0, f"the answer fails: {failed or _error(cell) or 'its check says nothing'}")
+    return Grade(title, 0.0, f"the check fails: {_error(cell) or 'it says nothing'}")
 
 
 def _error(cell: Any) -> str:
