@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -514,6 +515,32 @@ LARGEST = (
     Row("near miss", "a sum", (("T.max(x, T.shfl_xor(x, 16 >> k))", "x + T.shfl_xor(x, 16 >> k)"),), "fails|wrong"),
     Row("cheat", "a number", (("B[0] = x", "B[0] = 3.0"),), "the result is wrong"),
 )
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "checks.md"
+TABLES = {
+    "Lesson 1, exercise 3: ranges around a load and a store": IN_STEPS,
+    "Lesson 2, exercise 3: a payload that counts": COUNTED,
+    "Lesson 4, exercise 3: a swizzle": SWIZZLED,
+    "Lesson 10, exercise 2: a marked loop": TWICE,
+    "Lesson 10, exercise 3: a kernel that reads once": ONCE,
+    "Lesson 11, exercise 3: two kernels in one": FUSED,
+    "Lesson 12, exercise 3: a maximum by shuffles": LARGEST,
+}
+
+
+def page() -> str:
+    """The tables as a page of the documentation."""
+    parts = [PAGE.read_text(encoding="utf-8").partition("\n## ")[0].rstrip()]
+    for title, rows in TABLES.items():
+        lines = [f"| {row.kind} | {row.what} | {row.says.replace('|', ' or ')} |" for row in rows]
+        parts.append("\n".join([f"## {title}", "", "| Handed in | | The check says |", "|---|---|---|", *lines]))
+    return "\n\n".join(parts) + "\n"
+
+
+def test_the_page_of_the_checks_has_these_tables() -> None:
+    text = "python -c 'import test_kernels_handed_in as t; t.PAGE.write_text(t.page())', tests/notebooks on the path"
+    assert PAGE.read_text(encoding="utf-8") == page(), text
 
 
 def said(check: Callable[[Any], Any], number: int, name: str, row: Row) -> None:
