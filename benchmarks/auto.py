@@ -58,7 +58,7 @@ def slowdown(plain: Any) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(ROUNDS):
         for name, launch in variants.items():
-            times[name].append(_milliseconds(launch))
+            times[name].append(milliseconds(launch))
     medians = {name: statistics.median(values) for name, values in times.items()}
     base = medians.pop("untraced")
     figures = {f"{plain.name} untraced, ms": base}
@@ -69,7 +69,7 @@ def slowdown(plain: Any) -> dict[str, float]:
     return figures
 
 
-def _milliseconds(launch: Callable[[], Any]) -> float:
+def milliseconds(launch: Callable[[], Any]) -> float:
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     launch()
     begin.record()

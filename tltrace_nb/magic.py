@@ -24,7 +24,7 @@ from tltrace_nb.core.api import trace
 from tltrace_nb.core.compile.auto.options import LIGHT, AutoOptions
 from tltrace_nb.core.compile.devices import check_device
 from tltrace_nb.core.compile.dumps import without_dumps
-from tltrace_nb.core.compile.options import TraceOptions, cta_runs
+from tltrace_nb.core.compile.options import SAMPLE, Recorded, TraceOptions, cta_runs
 from tltrace_nb.core.runtime.intercept import plain_builders
 from tltrace_nb.core.runtime.kept import Policy
 from tltrace_nb.core.trace import Trace
@@ -89,7 +89,7 @@ class TraceMagics(Magics):
           --ignore SPEC      the same without some of them: fill,"copy C_local*"
           --device DEVICE    auto, cuda, virtual or virtual:MODEL (default: trace.device, at first auto)
           --max-events N     records per writer (default: what the loops of the kernel need)
-          --ctas SPEC        which CTAs record: 8 (at most the first eight), 0:16 (a range), 0,5,131 (these)
+          --ctas SPEC        which CTAs record: 8 (at most the first eight), 0:16 (a range), 0,5,131 (these), sample
           --keep first|last  which records stay when there are more than N
           --keep-launches SPEC  which launches of a kernel and shape stay: first,last,slowest (the default), all, 5 (the
                              latest five), "every 10"
@@ -357,8 +357,11 @@ def _options(given: dict[str, str]) -> TraceOptions:
         raise UsageError(str(error)) from None
 
 
-def cta_ids(spec: str) -> int | CtaRuns:
-    """``8``: the first eight; ``0:16`` or ``0:16:2``: a range; ``0,5,131`` or ``0:4,9``: these; ``5,``: only CTA 5."""
+def cta_ids(spec: str) -> Recorded:
+    """``8``: the first eight; ``0:16`` or ``0:16:2``: a range; ``0,5,131`` or ``0:4,9``: these; ``5,``: only CTA 5;
+    ``sample``: one in so many."""
+    if spec == SAMPLE:
+        return SAMPLE
     if spec.isdecimal():
         return int(spec)
     ranges: list[range] = []
@@ -371,7 +374,9 @@ def cta_ids(spec: str) -> int | CtaRuns:
                     ranges.append(range(*bounds))
         return cta_runs("ctas", CtaRuns.of_ranges(ranges))
     except (TypeError, ValueError):
-        raise UsageError(f"--ctas {spec}: give 8 (the first eight), 0:16 (a range) or 0,5,131 (these)") from None
+        raise UsageError(
+            f"--ctas {spec}: give 8 (the first eight), 0:16 (a range), 0,5,131 (these) or sample"
+        ) from None
 
 
 def _where(count: int, launches: int, request: Request) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from kernels import BY_NAME, REFERENCES, Reference, builds
 from kernels.replay import Placed, misplaced, placed, sites_recorded
-from kernels.source import untraced, untraced_host
+from kernels.source import recording_body, untraced, untraced_host
 from kernels.tiers import cases, tier
 from tvm import tirx
 
@@ -122,7 +122,7 @@ def test_no_option_touches_the_kernel(name: str, options: TraceOptions) -> None:
     if options.ctas is not None and name == "payload_loop":
         options = TraceOptions.of(ctas=1)
     source = builds.traced(reference, "sm_90a", options).cuda
-    assert untraced(source) == builds.stripped(name, "sm_90a").cuda
+    assert untraced(recording_body(source)) == builds.stripped(name, "sm_90a").cuda
 
 
 @pytest.mark.parametrize("reference", [pytest.param(r, id=str(r), marks=tier(r)) for r in REFERENCES if not r.again])

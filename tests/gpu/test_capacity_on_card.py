@@ -11,7 +11,7 @@ import torch
 from tltrace_nb import trace
 from tltrace_nb.base.errors import CapacityError
 from tltrace_nb.core.compile.options import DEFAULT_BUDGET
-from tltrace_nb.data.chosen import CtaRuns
+from tltrace_nb.data.chosen import CtaRuns, Sample
 
 THREADS = 32
 
@@ -44,22 +44,36 @@ def dynamic(turns: int) -> Any:
     return dynamic
 
 
-def test_sixteen_thousand_ctas_of_1280_records_are_traced_in_part() -> None:
+def test_sixteen_thousand_ctas_of_1280_records_are_sampled() -> None:
     out = torch.zeros(16384, device="cuda")
     with trace.tracing():
         counting(16384, 640)(out)
     found = trace.last
     assert found is not None
     assert (out >= 1).all()
+    chosen = found.table.ctas
+    assert isinstance(chosen, Sample)
+    assert found.ctas["cta"].tolist() == list(chosen.of_launch(0, (16384, 1, 1)))
+    assert 1_000 < len(found.ctas) < 1_200
+    assert len(found) == len(found.ctas) * 640
+    assert f"CTAs left out: {16384 - len(found.ctas):,} of 16,384" in repr(found)
+    assert found.ctas["sm"].nunique() == torch.cuda.get_device_properties(0).multi_processor_count
+
+
+def test_sixteen_thousand_ctas_of_1280_records_are_cut_to_the_budget() -> None:
+    out = torch.zeros(16383, device="cuda")
+    with trace.tracing():
+        counting(16383, 640)(out)
+    found = trace.last
+    assert found is not None
     assert found.slots.nbytes <= DEFAULT_BUDGET
     traced = len(found.ctas)
-    assert 12_000 < traced < 16_384
+    assert 12_000 < traced < 16_383
     assert len(found) == traced * 640
-    assert f"CTAs left out: {16384 - traced:,} of 16,384" in repr(found)
-    assert found.ctas["sm"].nunique() == torch.cuda.get_device_properties(0).multi_processor_count
+    assert f"CTAs left out: {16383 - traced:,} of 16,383" in repr(found)
     chosen = found.table.ctas
     assert chosen is not None
-    assert found.ctas["cta"].tolist() == list(chosen.of_launch(0, (16384, 1, 1)))
+    assert found.ctas["cta"].tolist() == list(chosen.of_launch(0, (16383, 1, 1)))
 
 
 @pytest.mark.parametrize("ctas", [100, 4000, 100_000])

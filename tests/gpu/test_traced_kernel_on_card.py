@@ -105,6 +105,7 @@ def test_the_profiler_checks_results(supply: TensorSupplyType) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")  # TileLang's own use of torch's profiler
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 @pytest.mark.parametrize("backend", ["event", "cupti", "cudagraph", "wall"])
 def test_the_profiler_times_the_traced_kernel_and_says_so_once(backend: str, capfd: pytest.CaptureFixture[str]) -> None:
     notices.say_once.cache_clear()

@@ -67,8 +67,9 @@ def _call(name: str) -> Callable[[Any, Path], Any]:
 
 
 def _comparable(text: str) -> str:
-    """Machine code without the temporary folder that it was compiled in, which its debug lines name, also in bytes."""
-    lines = (line for line in text.splitlines() if not re.match(r"\s*(/\*\w+\*/)?\s*\.byte\b", line))
+    """Machine code without the temporary folder that it was compiled in, which its debug lines name, also in bytes, and
+    without what TileLang logs, with the time, of a kernel that it has not compiled yet."""
+    lines = (line for line in text.splitlines() if not re.match(r"\s*(/\*\w+\*/)?\s*\.byte\b|.*\[TileLang:", line))
     return re.sub(r"/\S*/tmp\w+/", "", "\n".join(lines))
 
 

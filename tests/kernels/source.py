@@ -17,24 +17,40 @@ _GUARD = re.compile(
     r"^ *if \((tl::tl_shuffle_elect<\d+>\(\)|(\(int\)(?:threadIdx|blockIdx)\.[xyz]|[()\d\s%<>=&|+*/-])+)\) \{$"
 )
 """A condition that depends on the thread and its block alone, so that nothing under it changes it."""
+_TWO_BODIES = re.compile(
+    r"^(?P<indent> *)if \([^\n]*\) \{\n(?P<then> *__tlt_enter\(.*?)"
+    r"^(?P=indent)\} else \{\n(?P<other>.*?)^(?P=indent)\}\n",
+    re.DOTALL | re.MULTILINE,
+)
 _TABLE = re.compile(r', "tltrace\.table": "(?:[^"\\]|\\.)*"')
 _POINTERS = re.compile(r'("tl\.readonly_param_indices": \[[\d, ]*), \d+\]')
 _NUM_ARGS = re.compile(r"(num_args (?:==|should be) )(\d+)")
 _INDENT = re.compile(r" *")
+_FUNCTION = re.compile(r'^(?=extern "C" )', re.MULTILINE)
+_READ = re.compile(
+    r"^( *)\w+ (?P<name>condval\w*);\n\1if \(.*\) \{\n\1  (?P=name) = .*;\n\1\} else \{\n\1  (?P=name) = .*;\n\1\}\n",
+    re.MULTILINE,
+)
+"""How TileLang's code generator reads an element that may lie outside of its tensor."""
+_EMPTY = re.compile(r"^( *)if \(.*\) \{\n\1\}\n", re.MULTILINE)
 
 
-def untraced(source: str) -> str:
-    """The CUDA source of a traced kernel without what tracing adds to it."""
+def untraced(source: str, bare: str = "") -> str:
+    """The CUDA source of a traced kernel without what tracing adds to it.
+
+    ``bare``: the untraced source. A guard that it closes and opens again, too, at the same line, stays so.
+    """
     if device.HELPER not in source:
         raise AssertionError("not a traced source: it does not contain the helper")
     lines: list[str] = []
+    theirs = bare.split("\n")
     recorded = False  # whether something of tracing's was taken out right before this line
     for line in source.replace(device.HELPER, "").split("\n"):
         if _KERNEL.match(line):
             line = _SLOTS.sub("", line).replace(", )", ")")
         if "__tlt_" in line and not line.endswith("{"):  # a block of tracing's goes when it proves to be empty
             recorded = True
-        elif recorded and _reopens(line, lines):
+        elif recorded and _reopens(line, lines) and theirs[len(lines) - 1 : len(lines) + 1] != [lines[-1], line]:
             lines.pop()
             recorded = False
         elif recorded and _closes_nothing(line, lines):
@@ -52,6 +68,40 @@ def untraced(source: str) -> str:
             lines.append(line)
             recorded = False
     return "\n".join(lines)
+
+
+def without_unused_reads(source: str) -> str:
+    """A CUDA source without values that it reads and does not use, the others numbered in their order.
+
+    A payload of an element that may lie outside of its tensor is read in statements of its own.
+    """
+    return "".join(map(_used, _FUNCTION.split(source)))
+
+
+def _used(function: str) -> str:
+
+    def unused(found: re.Match[str]) -> str:
+        return found[0] if len(re.findall(rf"\b{found['name']}\b", function)) > 3 else ""
+
+    while (shorter := _READ.sub(unused, function)) != function:
+        function = _EMPTY.sub("", shorter)
+    names = list(dict.fromkeys(re.findall(r"\bcondval(?:_\d+)?\b", function)))
+    numbered = {name: f"condval_{i}" if i else "condval" for i, name in enumerate(names)}
+    return re.sub(r"\bcondval(?:_\d+)?\b", lambda found: numbered[found[0]], function)
+
+
+def recording_body(source: str) -> str:
+    """The source of a kernel of two bodies with the recording one alone; any other source as it is."""
+    return _TWO_BODIES.sub(lambda found: _shifted(found["then"]), source)
+
+
+def plain_body(source: str) -> str:
+    """The source of a kernel of two bodies with the body of CTAs that do not record alone."""
+    return _TWO_BODIES.sub(lambda found: _shifted(found["other"]), source)
+
+
+def _shifted(branch: str) -> str:
+    return re.sub("^  ", "", branch, flags=re.MULTILINE)
 
 
 def untraced_host(script: str) -> str:

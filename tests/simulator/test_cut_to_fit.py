@@ -63,14 +63,14 @@ def test_more_ctas_than_fit_are_traced_in_part_and_it_is_said() -> None:
     )
 
 
-def test_sixteen_thousand_ctas_of_1280_records_are_cut_to_the_default_budget() -> None:
+def test_many_ctas_of_1280_records_are_cut_to_the_default_budget() -> None:
     target = resolve_target({"kind": "cuda", "arch": "sm_90a"})
     with target:
-        table = prepare(counting((16384,), 640, 16384), Scheduler(target), TraceOptions(), sms=132).table
+        table = prepare(counting((16383,), 640, 16383), Scheduler(target), TraceOptions(), sms=132).table
     assert table.capacity == 1280
     assert isinstance(table.ctas, Cut)
-    chosen = table.ctas.of_launch(0, (16384, 1, 1))
-    assert 13_000 < chosen.rows < 16_384
+    chosen = table.ctas.of_launch(0, (16383, 1, 1))
+    assert 13_000 < chosen.rows < 16_383
     assert slots_bytes(chosen.rows, 1, 1280) <= DEFAULT_BUDGET
     assert len(chosen.runs) == 3
 
@@ -179,3 +179,21 @@ def test_a_cut_trace_is_saved_and_loaded(tmp_path: Any) -> None:
     assert again.table == found.table
     assert again.events.equals(found.events)
     assert repr(again) == repr(found)
+
+
+def test_a_sample_is_taken_on_the_virtual_gpu_as_on_a_card() -> None:
+    found = traced(counting((1000,), 3), torch.zeros(4096), ctas="sample")
+    assert found.ctas["cta"].tolist() == [*range(132), *range(132 + 867 % 17, 1000, 17)]
+    assert (found.events.groupby("cta").size() == 3).all()
+    assert found.meta.note.startswith(
+        "184 of 1,000 CTAs are traced: the first wave and one in 17 behind it; the others"
+    )
+
+
+@pytest.mark.parametrize("count", [5, 40, 400])
+def test_a_sample_of_a_grid_that_only_the_run_knows_is_taken_then(count: int) -> None:
+    n = T.dynamic("n")
+    with trace.tracing(device="virtual", ctas="sample"):
+        trace.simulate(counting((n,), 2, n), torch.zeros(count), out_idx=[], functional=False)
+    assert trace.last is not None
+    assert trace.last.ctas["cta"].tolist() == [*range(min(count, 132)), *range(132, count, 17)]

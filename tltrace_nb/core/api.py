@@ -41,7 +41,7 @@ from tltrace_nb.base.errors import NotTracedError, TokenError
 from tltrace_nb.base.notices import say
 from tltrace_nb.core.compile.auto.options import LIGHT, WAYS, Auto, AutoOptions
 from tltrace_nb.core.compile.devices import AUTO, check_device, model_of
-from tltrace_nb.core.compile.options import DEFAULT_BUDGET, Ctas, TraceOptions
+from tltrace_nb.core.compile.options import DEFAULT_BUDGET, Recorded, TraceOptions
 from tltrace_nb.core.runtime.blocks import BLOCKS
 from tltrace_nb.core.runtime.kept import Kept, Launch, Launched, LaunchesToKeep, Policy, Section, launch_of
 from tltrace_nb.core.runtime.launch import TracedLaunch
@@ -172,7 +172,7 @@ class TraceSwitch:
         device: str | None = None,
         max_events: int | None = None,
         keep: Literal["first", "last"] = "first",
-        ctas: Ctas | None = None,
+        ctas: Recorded | None = None,
         budget: int = DEFAULT_BUDGET,
         auto: Auto = None,
         keep_launches: LaunchesToKeep | None = None,
@@ -182,8 +182,10 @@ class TraceSwitch:
         ``output``: folder for dumps. ``device``: where ``@trace.jit`` kernels run, as the attribute of that name.
         ``max_events``: records per writer, ``None`` for what the kernel's loops need.
         ``keep``: which records survive when there are more. ``ctas``: of each launch trace at most the first n CTAs, a
-        range, or these ids. ``budget``: bytes that the slots may take; what the author leaves open, CTAs first, is cut
-        to them. ``auto``: mark what the author has not, see ``auto``; ``True`` or what its ``on`` takes.
+        range, these ids, or a ``"sample"``: the first wave and one in 17 of the others, as of launches of 16,384 CTAs
+        and more by default. CTAs that do not record run the untraced code. ``budget``: bytes that the slots may take;
+        what the author leaves open, CTAs first, is cut to them. ``auto``: mark what the author has not, see ``auto``;
+        ``True`` or what its ``on`` takes.
         ``keep_launches``: which launches of a kernel and shape stay in ``history``: ``"first"``, ``"last"``,
         ``"slowest"`` (default: these three), ``"all"``, a number (the latest so many), ``"every 10"``, or several.
 

@@ -1,7 +1,8 @@
 """Which CTAs of a launch record, in few numbers: a closed form that kernels test, tables store and decoding expands.
 
 In: ids, or how many rows there are for how many CTAs. Out: :class:`CtaRuns`, ascending ids in rows of the slots, and
-:class:`Cut`, which picks them once the grid is known. Plain data and arithmetic: device code is made in ``lowering``.
+:class:`Cut` and :class:`Sample`, which pick them launch by launch once the grid is known. Plain data and arithmetic:
+device code is made in ``lowering``.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ class Cut:
         total, most = math.prod(grid), self.most[number]
         if total <= most:
             return CtaRuns.of(range(total))
-        unit = _unit(grid, self.clusters[number])
+        unit = whole_clusters(grid, self.clusters[number])
         if unit > most or total % unit:
             unit = 1
         units, of_all, wave = most // unit, total // unit, -(-self.sms // unit)
@@ -204,7 +205,27 @@ class Cut:
         return {"most": list(self.most), "clusters": [list(cluster) for cluster in self.clusters], "sms": self.sms}
 
 
-Chosen = CtaRuns | Cut
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Of each launch its first wave, which meets every SM, and of the others one cluster in so many."""
+
+    launches: tuple[CtaRuns, ...]
+
+    def of_launch(self, number: int, grid: Grid) -> CtaRuns:
+        """Those that a launch of this grid has."""
+        return self.launches[number].below(math.prod(grid))
+
+    @property
+    def share(self) -> int:
+        """One in how many clusters of the others there is, at least."""
+        return max(run.stride // run.width for runs in self.launches for run in runs.runs[-1:])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists; ``chosen_from_json`` is the inverse."""
+        return {"sample": [runs.to_json()["runs"] for runs in self.launches]}
+
+
+Chosen = CtaRuns | Cut | Sample
 
 
 def evenly(total: int, most: int) -> CtaRuns:
@@ -212,7 +233,7 @@ def evenly(total: int, most: int) -> CtaRuns:
     return Cut((most,), ((1, 1, 1),), 0).of_launch(0, (total, 1, 1))
 
 
-def _unit(grid: Grid, cluster: Grid) -> int:
+def whole_clusters(grid: Grid, cluster: Grid) -> int:
     """So many CTAs that follow each other are whole clusters."""
     if cluster[2] > 1:
         return grid[0] * grid[1] * cluster[2]
@@ -230,5 +251,7 @@ def chosen_from_json(raw: Any) -> Chosen | None:
         return CtaRuns.of(raw)
     if "runs" in raw:
         return CtaRuns(tuple(Run(*run) for run in raw["runs"]))
+    if "sample" in raw:
+        return Sample(tuple(CtaRuns(tuple(Run(*run) for run in runs)) for runs in raw["sample"]))
     x_y_z = [(x, y, z) for x, y, z in raw["clusters"]]
     return Cut(tuple(raw["most"]), tuple(x_y_z), raw["sms"])

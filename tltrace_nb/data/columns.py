@@ -121,6 +121,6 @@ with more markers than cycles counts as 1 ``corrupt``, too, and its writer as un
 ``timer_back``: in its CTA the global timer was earlier at the last reading than at the first, so that the CTA has no
 time in ns. ``unfinished``: the writer never left the kernel; what it executed is known only as far as it was recorded.
 ``max_events`` is the same in all rows: records per writer that would have held everything. CTAs that were left out as
-the slots had no room for them have no rows: ``losses.attrs["ctas_left_out"]`` is how many they are, of how many, and
-the budget in bytes that would have held all; it is not there where none was.
+the slots had no room for them, or by a sample, have no rows: ``losses.attrs["ctas_left_out"]`` is how many they are, of
+how many, and the budget in bytes that would have held all (0: a sample); it is not there where none was.
 """

@@ -66,7 +66,8 @@ def losses(frame: pd.DataFrame) -> list[str]:
     phrases = []
     if missing := frame.attrs.get(LEFT_OUT):
         left, total, budget = missing
-        phrases.append(f"CTAs left out: {left:,} of {total:,} (budget={budget} holds all, ctas= chooses)")
+        how = f"budget={budget} holds all, ctas= chooses" if budget else f"a sample; ctas=range({total}) traces all"
+        phrases.append(f"CTAs left out: {left:,} of {total:,} ({how})")
     if frame.empty:
         return phrases
     lost, entered = frame["lost"], frame["entered"].astype(bool)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from tltrace_nb.data.chosen import Cut, Grid
+from tltrace_nb.data.chosen import Cut, Grid, Sample
 from tltrace_nb.data.sites import SiteTable, rows_at, table_rows
 from tltrace_nb.data.slots import slots_bytes
 
@@ -23,11 +23,14 @@ def slots_rows(table: SiteTable, grids: tuple[Grid, ...]) -> int:
 
 
 def left_out(table: SiteTable, grids: tuple[Grid, ...]) -> tuple[int, int, int] | None:
-    """CTAs without room, of how many, and the bytes that all take; ``None`` where all had room or the author chose."""
-    if not isinstance(table.ctas, Cut):
+    """CTAs left out, of how many, and the bytes that all take, 0 where it is not for their sake that some are left out.
+
+    ``None`` where there are none, or the author named those that record.
+    """
+    if not isinstance(table.ctas, (Cut, Sample)):
         return None
     total, rows = sum(math.prod(grid) for grid in grids), rows_at(table, grids)
-    needed = slots_bytes(total, len(table.writers), table.capacity)
+    needed = slots_bytes(total, len(table.writers), table.capacity) if isinstance(table.ctas, Cut) else 0
     return None if rows == total else (total - rows, total, needed)
 
 
@@ -37,6 +40,11 @@ def cut_note(table: SiteTable, grids: tuple[Grid, ...]) -> str:
     if missing is None or table.ctas is None:
         return ""
     left, total, needed = missing
+    if isinstance(table.ctas, Sample):
+        return (
+            f"{total - left:,} of {total:,} CTAs are traced: the first wave and one in {table.ctas.share} behind it; "
+            f"the others run the untraced code; ctas=range({total}) traces all"
+        )
     parts = [run.rows for number, grid in enumerate(grids) for run in table.ctas.of_launch(number, grid).runs]
     which = "the first, the last and some between" if len(grids) > 1 or len(parts) < 3 else _which(parts)
     return (

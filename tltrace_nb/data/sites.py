@@ -17,13 +17,21 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tltrace_nb.data.chosen import Chosen, CtaRuns, Grid, chosen_from_json
+from tltrace_nb.data.chosen import Chosen, CtaRuns, Grid, Sample, chosen_from_json
 
 TABLE_ATTRIBUTE = "tltrace.table"
 """Name of the PrimFunc attribute that holds the site table as JSON."""
 
-TABLE_VERSION = 2
-"""The latest version of a table: its ``ctas`` are described. In version 1 they are a list of ids, or none."""
+TABLE_VERSION = 3
+"""The latest version of a table: its ``ctas`` may be a sample.
+
+Version 2 has runs and cuts, version 1 no more than ids."""
+
+
+def table_version(ctas: Chosen | None) -> int:
+    """The first version that can say which CTAs are traced."""
+    return 1 if ctas is None else 3 if isinstance(ctas, Sample) else 2
+
 
 ENTRY_POINT = "default"
 """Group of the markers that stand in no ``trace.group``; its lead is thread 0."""

@@ -32,7 +32,7 @@ from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.files import replacing
 from tltrace_nb.base.words import clean
 from tltrace_nb.data import slots as layout
-from tltrace_nb.data.chosen import IDS, Chosen, Cut
+from tltrace_nb.data.chosen import IDS, Chosen, Cut, Sample
 from tltrace_nb.data.file_cost import Cost, CostError, most
 from tltrace_nb.data.notes import Note, notes_of
 from tltrace_nb.data.reading import place_blocks
@@ -256,6 +256,8 @@ def _chosen(ctas: Chosen | None) -> list[object]:
     """The numbers of a choice of CTAs."""
     if isinstance(ctas, Cut):
         return [*ctas.most, ctas.sms, *(extent for cluster in ctas.clusters for extent in cluster)]
+    if isinstance(ctas, Sample):
+        return [number for runs in ctas.launches for number in _chosen(runs)]
     runs = () if ctas is None else ctas.runs
     return [number for run in runs for number in (run.start, run.stride, run.count, run.width, run.last)]
 
@@ -265,6 +267,8 @@ def _in_order(ctas: Chosen | None, launches: int) -> bool:
     if isinstance(ctas, Cut):
         extents = [extent for cluster in ctas.clusters for extent in cluster]
         return len(ctas.most) == len(ctas.clusters) == launches and min([1, *ctas.most, *extents]) == 1
+    if isinstance(ctas, Sample):
+        return len(ctas.launches) == launches and all(runs.runs and _in_order(runs, 1) for runs in ctas.launches)
     runs = () if ctas is None else ctas.runs
     apart = all(one.last < other.start for one, other in itertools.pairwise(runs))
     return apart and all(

@@ -135,6 +135,7 @@ def attach(
     carry_in_value: bool = True,
     inline_lets: bool = False,
     dead: Set[int] = frozenset(),
+    producers: Set[int] = frozenset(),
 ) -> Any:
     """Turn the sites that the scheduler would trip over into anchors; the others stay where they are.
 
@@ -143,14 +144,15 @@ def attach(
     ``carry_in_value``: a plain store carries its anchors around the stored value, else in a statement before it.
     ``inline_lets``: payloads use the values of variables in place of the variables, for TileLang inlines a variable
     that is used once, and drops one that a marker alone uses. ``dead``: the numbers of operators that the scheduler
-    drops, which carry only what is dropped with them. Returns the PrimFunc; raises ``PlacementError`` for a marker that
-    has no operator to ride on.
+    drops, which carry only what is dropped with them. ``producers``: those that a producer alone runs; its warps are
+    not the author's, so that a marker of every warp or thread rides on others if it can. Returns the PrimFunc; raises
+    ``PlacementError`` for a marker that has no operator to ride on.
     """
     body = with_lets_inlined(marked.func.body) if inline_lets else marked.func.body
     numbers = leaf_numbers(body)
-    lost = frozenset(leaf for leaf, number in numbers.items() if number in dead)
+    lost, own = (frozenset(s for s, number in numbers.items() if number in given) for given in (dead, producers))
     written = frozenset(_written_in(marked.func.body))
-    attacher = _Attacher(marked, carry_in_value, written, numbers, lost, peels)
+    attacher = _Attacher(marked, carry_in_value, written, numbers, lost, own, peels)
     change = attacher.anchored if everywhere else attacher.plain
     return marked.func.with_body(change(body, _Context()))
 
@@ -224,6 +226,7 @@ class _Attacher:
     written: frozenset[Any]
     numbers: dict[Stmt, int]
     lost: frozenset[Stmt]
+    producers: frozenset[Stmt]
     peels: bool
     """Whether the scheduler peels iterations off a pipeline: not off one that it divides into roles."""
 
@@ -245,16 +248,26 @@ class _Attacher:
             return statement.else_case is not None and all(map(self.certain, children(statement)))
         return not isinstance(statement, tirx.While) and any(map(self.certain, children(statement)))
 
-    def _nearest(self, statement: Stmt, mode: Mode) -> int:
+    def _nearest(self, statement: Stmt, mode: Mode, site: int) -> int:
         """The operator of a statement at which a marker in front of it, or behind it, records; -1 for one around it."""
         if mode not in (Mode.BEFORE, Mode.AFTER):
             return -1
         if is_leaf(statement):
             return self.numbers[statement]
         inner = [s for child in children(statement) for s in flatten(child) if _has_leaf(s)]
-        ordered = inner if mode is Mode.BEFORE else inner[::-1]
+        ordered = self._preferred(inner if mode is Mode.BEFORE else inner[::-1], site)
         best = [s for s in ordered if self.certain(s)] or [s for s in ordered if self.carries(s)] or ordered
-        return self._nearest(best[0], mode)
+        return self._nearest(best[0], mode, site)
+
+    def _preferred(self, statements: list[Stmt], site: int) -> list[Stmt]:
+        """Those of some statements on which a marker beside them may ride, so that all who should record do."""
+        if self.marked.groups[site].per == "group":
+            return statements
+        return [s for s in statements if self._of_author(s)] or statements
+
+    def _of_author(self, statement: Stmt) -> bool:
+        """Whether a statement holds an operator that the author's warps run, not a producer's alone."""
+        return any(s in self.numbers and s not in self.producers for s, _ in walk(statement))
 
     def inside(self, context: _Context, statement: Stmt, child: Stmt) -> _Context:
         """Where a child of a statement stands."""
@@ -340,7 +353,7 @@ class _Attacher:
         def put(position: int, site: int, mode: Mode) -> None:
             _, _, payload, *condition = statements[i].value.args
             always = condition[0] if condition else tirx.IntImm("bool", 1)
-            leaf = self._nearest(statements[position], mode)
+            leaf = self._nearest(statements[position], mode, site)
             variables = tuple(loop.loop_var for loop in context.loops)
             anchor = Anchor(site, mode, len(context.guards), leaf, always, payload, variables)
             carried.setdefault(position, []).append(anchor)
@@ -367,8 +380,10 @@ class _Attacher:
                 if inside:
                     covered_ends.add(end)
                     continue
-            after = next((p for p in carriers if p > i), None)
-            before = next((p for p in reversed(carriers) if p < i), None)
+            preferred = self._preferred([statements[p] for p in carriers], site.id)
+            beside = [p for p in carriers if statements[p] in preferred]
+            after = next((p for p in beside if p > i), None)
+            before = next((p for p in reversed(beside) if p < i), None)
             # The end of an empty range stays with its begin, in front of what comes next.
             looks_back = site.id in ends_elsewhere
             if before is not None and after is not None and not looks_back:

@@ -9,27 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tltrace_nb.base.errors import CapacityError
-from tltrace_nb.core.compile.options import DEFAULT_MAX_EVENTS, TraceOptions
-from tltrace_nb.data.chosen import Chosen, CtaRuns, Cut, Grid
+from tltrace_nb.core.compile.options import DEFAULT_MAX_EVENTS, SAMPLE, TraceOptions
+from tltrace_nb.data.chosen import Chosen, CtaRuns, Cut, Grid, Run, Sample
 from tltrace_nb.data.left_out import size
 from tltrace_nb.data.sites import Keep
 from tltrace_nb.data.slots import HEADER_RECORDS, RECORD_BYTES, slots_bytes
 
 LEAST_RECORDS = 2
 """Records per writer below which a trace says nothing: a begin and its end."""
+SHARE = 17
+"""A sample has one CTA in so many: a number that has no factor in common with the extents of most grids."""
+MANY = 1 << 14
+"""Launches of so many CTAs are sampled where the author does not say which CTAs record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One launch as it would be traced whole: its CTAs (``None``: known only at run time), its clusters' extents, and a
-    writer's records at most (``None`` where no constant bounds them)."""
+    """One launch as it would be traced whole: its CTAs (``None``: known only at run time), its clusters' extents, a
+    writer's records at most (``None`` where no constant bounds them), and how many CTAs one after the other are whole
+    clusters."""
 
     ctas: int | None
     cluster: Grid
     records: int | None
+    unit: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,14 @@ def room(kernel: str, launches: Sequence[Wanted], writers: int, options: TraceOp
     """
     capacity = _rounded(max(_records(launch, options) for launch in launches), options.keep, up=True)
     whole = _sum([launch.ctas for launch in launches])
-    if options.ctas is not None:
+    if options.ctas == SAMPLE or (options.ctas is None and whole is not None and whole >= MANY):
+        fitting = options.budget // slots_bytes(1, writers, capacity)
+        sample = sampled(launches, fitting, sms) if fitting >= len(launches) else None
+        if sample is not None:
+            rows = sum(runs.rows for runs in sample.launches)
+            return Room(capacity, None if rows == whole else sample)
+        options = replace(options, ctas=None)
+    if isinstance(options.ctas, CtaRuns):
         rows = _chosen_rows(kernel, launches, options.ctas)
         chosen = None if rows == whole else options.ctas
         if slots_bytes(rows, writers, capacity) <= options.budget:
@@ -68,6 +81,46 @@ def room(kernel: str, launches: Sequence[Wanted], writers: int, options: TraceOp
     if whole is not None and whole <= fitting:
         return Room(capacity, None, note)
     return Room(capacity, Cut(_shares([launch.ctas for launch in launches], fitting), clusters, sms), note)
+
+
+def sampled(launches: Sequence[Wanted], fitting: int, sms: int) -> Sample | None:
+    """The first wave of each launch and one cluster in ``SHARE`` of the others, or fewer; ``None`` without the room.
+
+    The block scheduler hands the first CTAs out to one SM each; which SM has a later one is decided as it runs. The
+    last wave may be short: the last cluster is one of the sample, where the grid is known.
+    """
+    wanted = []
+    for launch in launches:
+        others = _others(launch, sms)
+        rows = None if others is None else (launch.ctas or 0) - (others - -(-others // SHARE)) * launch.unit
+        wanted.append(rows)
+    found = [_sample(launch, most, sms) for launch, most in zip(launches, _shares(wanted, fitting), strict=True)]
+    known = [runs for runs in found if runs is not None]
+    return Sample(tuple(known)) if len(known) == len(found) else None
+
+
+def _wave(launch: Wanted, sms: int) -> int:
+    """CTAs of whole clusters, one for each SM at least."""
+    return -(-sms // launch.unit) * launch.unit
+
+
+def _others(launch: Wanted, sms: int) -> int | None:
+    """Clusters behind the first wave, if it is known how many."""
+    return None if launch.ctas is None else max(-(-(launch.ctas - _wave(launch, sms)) // launch.unit), 0)
+
+
+def _sample(launch: Wanted, most: int, sms: int) -> CtaRuns | None:
+    """What at most so many rows have of a launch, ``None`` if they have no room for its first wave and another CTA."""
+    wave, others = _wave(launch, sms), _others(launch, sms)
+    if others == 0:
+        return CtaRuns.of(range(launch.ctas or 0)) if most >= (launch.ctas or 0) else None
+    room = (most - wave) // launch.unit
+    if room < 1:
+        return None
+    step = SHARE if others is None else max(SHARE, -(-others // room))
+    first, count = (0, room) if others is None else ((others - 1) % step, (others - 1) // step + 1)
+    behind = Run(wave + first * launch.unit, step * launch.unit, count, launch.unit)
+    return CtaRuns((Run(0, 1, wave), behind))
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

@@ -18,7 +18,7 @@ from tltrace_nb.core.compile.holds import role_scopes
 from tltrace_nb.core.compile.ir import loads, walk
 from tltrace_nb.core.compile.numbering import MarkedKernel, is_site, read_sites, site_id
 from tltrace_nb.core.compile.payloads import check_moving_payloads, without_payload
-from tltrace_nb.core.compile.placement import is_peeled, leaves_in, place, same_schedule, sites_in
+from tltrace_nb.core.compile.placement import is_peeled, leaves_in, leaves_of_producer, place, same_schedule, sites_in
 from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.data.sites import EventKind, Site
 
@@ -64,23 +64,38 @@ def placed(func: Any, bare: Any, scheduler: Scheduler) -> Placed:
 def _attached(marked: MarkedKernel, bare: Any, scheduler: Scheduler) -> _Attached | None:
     """The kernel as it is scheduled like the bare one; ``None`` if each way to attach markers changes the schedule."""
     everywhere = role_scopes(bare) > role_scopes(marked.func)
+    of_warps = everywhere and any(group.per != "group" for group in marked.groups)
     lossy = None
     for inline_lets, carry_in_value in itertools.product((False, True), (True, False)):
-        dead: set[int] = set()
         how = {"everywhere": everywhere, "carry_in_value": carry_in_value, "inline_lets": inline_lets}
-        for _ in range(2):  # again without what the scheduler proves to be dead code
-            anchored = attach(marked, **how, peels=not everywhere, dead=dead)
+        dead: set[int] = set()
+        producers: set[int] = set()
+        whole = None
+        for _ in range(3):  # again, knowing what the scheduler proves to be dead code or gives to the producer
+            anchored = attach(marked, **how, peels=not everywhere, dead=dead, producers=producers)
             scheduled = scheduler(anchored)
             if not same_schedule(scheduled, bare):
                 break
-            if everywhere and is_peeled(scheduled):
-                attach(marked, **how, peels=True, dead=dead)  # which refuses what is lost
-            missing = sites_in(anchored) - sites_in(scheduled)
-            if not missing or not missing - dead_sites(marked, scheduler):
-                return _Attached(anchored, scheduled)
-            lossy = _Attached(anchored, scheduled, frozenset(missing))
-            dead = leaves_in(anchored) - leaves_in(scheduled)
+            if everywhere and is_peeled(scheduled):  # this refuses what is lost
+                attach(marked, **how, peels=True, dead=dead, producers=producers)
+            lost = _lost(sites_in(anchored) - sites_in(scheduled), marked, scheduler)
+            found = _Attached(anchored, scheduled, lost)
+            known, producers = producers, leaves_of_producer(scheduled) if of_warps else set()
+            if lost:
+                lossy = found
+                dead = leaves_in(anchored) - leaves_in(scheduled)
+            elif producers <= known:
+                return found
+            else:
+                whole = found
+        if whole is not None:
+            return whole
     return lossy
+
+
+def _lost(missing: set[int], marked: MarkedKernel, scheduler: Scheduler) -> frozenset[int]:
+    """Those of the sites missing in a schedule that are in no dead code."""
+    return frozenset(missing - dead_sites(marked, scheduler)) if missing else frozenset()
 
 
 def _refusal(marked: MarkedKernel, bare: Any, scheduler: Scheduler, found: _Attached | None) -> Exception:

@@ -46,15 +46,15 @@ from tltrace_nb.core.compile.recording_threads import Plan, RecordPlan, plan
 from tltrace_nb.core.compile.schedule import Scheduler
 from tltrace_nb.core.compile.silence import Silence
 from tltrace_nb.core.compile.swizzle import unknown_blocks
-from tltrace_nb.data.chosen import CtaRuns, Cut
+from tltrace_nb.data.chosen import CtaRuns, Cut, Sample, whole_clusters
 from tltrace_nb.data.sites import (
     TABLE_ATTRIBUTE,
-    TABLE_VERSION,
     Launch,
     Site,
     SiteTable,
     launch_rows,
     table_rows,
+    table_version,
 )
 from tltrace_nb.data.slots import slot_words
 
@@ -138,13 +138,15 @@ def _table(
     sms: int | None,
 ) -> SiteTable:
     grids = [_constant_grid(shape) for shape in shapes]
-    if options.ctas is None and len(shapes) > 1 and any(None in grid for grid in grids):
+    if not isinstance(options.ctas, CtaRuns) and len(shapes) > 1 and any(None in grid for grid in grids):
         raise PlacementError(
             f"kernel {marked.name}: several launches of which one has a dynamic grid; trace them one by one, or say "
             "how many CTAs of each (ctas=64)"
         )
     wanted = [
-        Wanted(None if None in grid else math.prod(e or 0 for e in grid), shape.cluster, launch.bound)
+        Wanted(
+            None if None in grid else math.prod(e or 0 for e in grid), shape.cluster, launch.bound, _unit(grid, shape)
+        )
         for shape, grid, launch in zip(shapes, grids, chosen.launches, strict=True)
     ]
     fits = room(marked.name, wanted, len(chosen.writers), options, sms or multiprocessors())
@@ -169,8 +171,16 @@ def _table(
         reasons=reasons,
         light=marked.light,
         code=_code(marked.sites),
-        version=1 if fits.ctas is None else TABLE_VERSION,
+        version=table_version(fits.ctas),
     )
+
+
+def _unit(grid: tuple[int | None, int | None, int | None], shape: LaunchShape) -> int:
+    """So many CTAs that follow each other are whole clusters, as far as it is known."""
+    x, y, z = grid
+    if x is not None and y is not None and z is not None:
+        return whole_clusters((x, y, z), shape.cluster)
+    return shape.cluster[0] if shape.cluster[1:] == (1, 1) else 1
 
 
 def _code(sites: tuple[Site, ...]) -> tuple[tuple[str, str], ...]:
@@ -281,7 +291,8 @@ def _row(cta: Expr, number: int, launch: Launch, table: SiteTable) -> Expr:
         return _row_in(cta, table.ctas.of_launch(number, (x, y, z)), launch.first_row)
     if isinstance(table.ctas, Cut):
         return device.cut_row(cta, table.ctas, number)
-    return _row_in(cta, table.ctas, launch.first_row)
+    runs = table.ctas.launches[number] if isinstance(table.ctas, Sample) else table.ctas
+    return _row_in(cta, runs, launch.first_row)
 
 
 def _row_in(cta: Expr, chosen: CtaRuns, first_row: int) -> Expr:

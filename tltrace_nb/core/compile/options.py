@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from tltrace_nb.base.checks import checked, one_of, optional, whole, wrong
 from tltrace_nb.core.compile.auto.options import Auto, AutoOptions
@@ -20,6 +20,10 @@ DEFAULT_MAX_EVENTS = 4096
 """Capacity in records of a writer whose loops have no constant bound, when the author gives none."""
 
 Ctas = int | range | slice | Iterable[int]
+SAMPLE: Final = "sample"
+"""``ctas=`` for some of each launch, of every SM and every wave."""
+Recorded = Ctas | Literal["sample"]
+"""What ``ctas=`` of a traced build may be."""
 CTAS = "a number of CTAs, at least 1, a range, a slice with an end, or ids, which count from 0"
 
 _max_events = optional(whole(1, "a number of records per writer, at least 1, or None for what the loops need"))
@@ -36,7 +40,7 @@ class TraceOptions:
 
     max_events: int | None = None
     keep: Keep = Keep.FIRST
-    ctas: CtaRuns | None = None
+    ctas: CtaRuns | Literal["sample"] | None = None
     budget: int = DEFAULT_BUDGET
     auto: AutoOptions | None = None
 
@@ -48,17 +52,16 @@ class TraceOptions:
         cls,
         max_events: int | None = None,
         keep: Literal["first", "last"] = "first",
-        ctas: Ctas | None = None,
+        ctas: Recorded | None = None,
         budget: int = DEFAULT_BUDGET,
         auto: Auto = None,
     ) -> TraceOptions:
-        """Options from plain values. ``ctas`` is a count (at most the first n), a range, a slice with an end, or ids;
-        ``auto`` is what ``AutoOptions.of`` takes.
+        """Options from plain values. ``ctas`` is a count (at most the first n), a range, a slice with an end, ids, or
+        ``"sample"``, see ``capacity.sampled``; ``auto`` is what ``AutoOptions.of`` takes.
 
         Raises ``ValueError`` or ``TypeError`` for values that make no sense, naming the right ones.
         """
-        chosen = None if ctas is None else cta_runs("ctas", ctas)
-        return cls(max_events, Keep(keep), chosen, budget, AutoOptions.of(auto))
+        return cls(max_events, Keep(keep), _recording("ctas", ctas), budget, AutoOptions.of(auto))
 
     @checked(max_events=_max_events)
     def with_max_events(self, max_events: int | None) -> TraceOptions:
@@ -68,6 +71,15 @@ class TraceOptions:
     def with_auto(self, auto: Auto) -> TraceOptions:
         """The same options with other automatic markers; ``None`` changes nothing. Raises as ``AutoOptions.of``."""
         return self if auto is None else replace(self, auto=AutoOptions.of(auto))
+
+
+def _recording(name: str, value: Any) -> CtaRuns | Literal["sample"] | None:
+    """The CTAs that an author's ``ctas=`` lets record."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return SAMPLE if value == SAMPLE else wrong(name, value, f"{CTAS}, or {SAMPLE!r}")
+    return cta_runs(name, value)
 
 
 def is_count(ctas: Any) -> bool:

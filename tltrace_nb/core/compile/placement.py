@@ -85,6 +85,25 @@ def leaves_in(func: Any) -> set[int]:
     return {trail.number for trail in trails if trail is not None}
 
 
+def leaves_of_producer(func: Any) -> set[int]:
+    """The numbers of the author's operators that a PrimFunc with anchors holds in the producer's branch alone."""
+    found: dict[bool, set[int]] = {True: set(), False: set()}
+    for statement, above in walk(func.body):
+        trail = read(statement)[0] if is_leaf(statement) else None
+        if trail is not None:
+            found[_in_producer(statement, above)].add(trail.number)
+    return found[True] - found[False]
+
+
+def _in_producer(statement: Stmt, above: Above) -> bool:
+    around = (*above, statement)
+    return any(
+        isinstance(outer, tirx.AttrStmt) and outer.attr_key == ROLE_SCOPE and inner.same_as(branch.then_case)
+        for outer, branch, inner in zip(around, around[1:], around[2:], strict=False)
+        if isinstance(branch, tirx.IfThenElse)
+    )
+
+
 def is_peeled(func: Any) -> bool:
     """Whether iterations of a pipelined loop with anchors in it stand outside of the loop."""
     notes = [read(statement) for statement, _ in walk(func.body) if is_leaf(statement)]

@@ -22,7 +22,9 @@ from tltrace_nb.core.compile.lowering import Lowering
 from tltrace_nb.core.compile.same import same, same_host, untraced
 from tltrace_nb.core.compile.schedule import planned
 from tltrace_nb.core.compile.transplant import transplanted
-from tltrace_nb.data.sites import EventKind
+from tltrace_nb.core.compile.two_bodies import with_plain_body
+from tltrace_nb.data.chosen import Cut
+from tltrace_nb.data.sites import EventKind, SiteTable
 
 
 class BarePlan:
@@ -46,6 +48,9 @@ class BarePlan:
                 break
         for name, func in functions.items():
             module.update_func(name, func)
+        if _some_do_not_record(self._lowering.table):
+            for kernel, func in device_functions(module).items():
+                module.update_func(module.get_global_var(kernel), with_plain_body(func))
         return module
 
     def _recording(self, module: Any) -> tuple[dict[Any, Any], str]:
@@ -82,6 +87,12 @@ def note_again(lowering: Lowering, scheduled: Any, target: Any) -> str:
             return ""
         found = found or difference(lowering.marked.name, ours[different[0]], bare[different[0]])
     return f"{found}; @trace.jit keeps the plan"
+
+
+def _some_do_not_record(table: SiteTable) -> bool:
+    """Whether it is certain that CTAs will not record: a cut is made once the grid is known, and mostly is none."""
+    known = all(None not in launch.grid for launch in table.launches)
+    return table.ctas is not None and (known or not isinstance(table.ctas, Cut))
 
 
 _ATTEMPTS = 3
