@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 import pandas as pd
 
-from tltrace_nb.base.checks import checked, number, optional, pixels, tensors
+from tltrace_nb.base.checks import checked, number, optional, pixels, tensors, wrong
 from tltrace_nb.base.words import clean
 from tltrace_nb.core.api import trace as switch
 from tltrace_nb.explorer.controls import Controls, close, controls, menu
@@ -289,8 +289,8 @@ def explore(
 
     >>> explore(matmul, M=512, N=512, K=512, block_M=[64, 128], stages=(1, 4))
     """
-    if unknown := set(facts) - set(SHOWN):
-        raise ValueError(f"facts has {', '.join(sorted(unknown))}; there are {', '.join(SHOWN)}")
+    if not (isinstance(facts, (tuple, list)) and all(isinstance(each, str) and each in SHOWN for each in facts)):
+        wrong("facts", facts, f"a list of some of {', '.join(SHOWN)}")
     what = subject(builder, inputs, switch)
     if isinstance(what, Kernels):
         choice = gpus(gpu)
