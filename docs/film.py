@@ -152,7 +152,7 @@ def film(tab: Any) -> Camera:
 
 
 def found(tab: Any, box: dict[str, float], name: str, payload: int) -> tuple[float, float]:
-    """Where an event of that name and payload is drawn: the pointer looks for its card, unfilmed."""
+    """Where an event of that name and payload is drawn: the pointer looks for its tooltip, unfilmed."""
     tip = cell(tab, 1).locator(".tlt-tip")
     for y in range(round(box["y"]) + 36, round(box["y"] + box["height"]), 9):
         for x in range(round(box["x"]) + 240, round(box["x"] + box["width"]) - 160, 9):

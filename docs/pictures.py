@@ -49,12 +49,12 @@ class Picture:
 
 
 def hover_softmax(tab: Tab, trace: Trace) -> None:
-    """Show the card of CTA 0's first softmax."""
+    """Show the tooltip of CTA 0's first softmax."""
     tab.hover(int(trace.events.query("cta == 0 and name == 'softmax'").index[0]))
 
 
 def hover_wait(tab: Tab, trace: Trace) -> None:
-    """Show the card of the longest wait in CTA 0."""
+    """Show the tooltip of the longest wait in CTA 0."""
     tab.hover(int(trace.events.query("cta == 0 and name == 'wait empty'").duration.idxmax()))
 
 

@@ -1,13 +1,19 @@
-"""Execute notebooks in place, as they are committed: ``python notebooks/execute.py notebooks/01_first_trace.ipynb ...``
+"""Execute the teacher's copies of the lessons in place, and write the students' beside them, as they are committed:
 
-In: notebooks, and nbclient. Out: the same with the outputs of a fresh run, without views of widgets, which show an
-error where no kernel runs; the still picture of each timeline stays. The exit code is 1 where a cell failed.
+    python notebooks/execute.py notebooks/teacher/01_first_trace.ipynb ...
+
+In: teacher's notebooks, and nbclient. Out: the same with the outputs of a fresh run, without views of widgets, which
+show an error where no kernel runs; the still picture of each timeline stays. One folder up goes the students' copy:
+without outputs, so that a prediction comes before its answer, and without solutions. The exit code is 1 where a cell
+failed.
 """
 
 from __future__ import annotations
 
+import copy
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +47,33 @@ def settled(notebook: Any) -> Any:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", {})]
+            cell.outputs = _joined(output for output in cell.outputs if WIDGET not in output.get("data", {}))
             for output in cell.outputs:
                 data = output.get("data", {})
                 if "text/html" in data:
                     data["text/html"] = INTERACTIVE.sub("", data["text/html"])
     return notebook
+
+
+def _joined(outputs: Iterable[Any]) -> list[Any]:
+    """Outputs with what was printed in one piece: it comes in as many as the kernel happened to send."""
+    joined: list[Any] = []
+    for output in outputs:
+        if joined and output.output_type == "stream" and joined[-1].get("name") == output.name:
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+def students(notebook: Any) -> Any:
+    """The students' copy of a teacher's notebook: no outputs, no solutions, all else as it is."""
+    copied = copy.deepcopy(notebook)
+    copied.cells = [cell for cell in copied.cells if "solution" not in cell.metadata.get("tags", [])]
+    for cell in copied.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return copied
 
 
 def main() -> int:
@@ -61,6 +88,7 @@ def main() -> int:
             print(f"{path}: {error}", file=sys.stderr)
             continue
         nbformat.write(settled(notebook), path)
+        nbformat.write(students(notebook), path.parent.parent / path.name)
         print(f"{path}: {path.stat().st_size:,} bytes")
     return failed
 

@@ -113,6 +113,13 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--by", choices=["name", "payload", "track"], default="name", help="what is compared")
     compare.add_argument("--least", type=float, default=0.02, help="the least change that counts (default: 0.02)")
 
+    grade = add("grade", _grade, "run handed-in notebooks of the course, and say what each answer is worth")
+    grade.add_argument(
+        "lesson", type=Path, metavar="LESSON", help="the lesson's notebook, the teacher's or the students'"
+    )
+    grade.add_argument("handed_in", type=Path, nargs="+", metavar="NOTEBOOK", help="what students have handed in")
+    grade.add_argument("--csv", type=Path, metavar="FILE", help="also write the grades as a table")
+
     run = add("run", _run, "run a Python program with tracing on, and write what it traced")
     run.add_argument("--auto", action="store_true", help="mark what the author has not, kernels of @tilelang.jit too")
     run.add_argument("--on", metavar="WHAT", help="what --auto marks: light (default), all, or names and kinds")
@@ -197,6 +204,22 @@ def _compare(given: argparse.Namespace) -> None:
         print(f"\n{result.to_string(index=False)}")
     for note in result.notes:
         print(f"note: {note}")
+
+
+def _grade(given: argparse.Namespace) -> int:
+    from tltrace_nb.course import grading
+
+    lesson, grades, failed = grading.read(given.lesson), {}, False
+    for path in given.handed_in:
+        try:
+            grades[path.name] = grading.graded(lesson, grading.read(path), Path.cwd())
+        except grading.HandedInError as error:
+            failed = True
+            print(f"tltrace: {path}: {_line(error)}", file=sys.stderr)
+    print(grading.table(grades))
+    if given.csv is not None:
+        grading.write_csv(grades, given.csv)
+    return FAILED if failed else DONE
 
 
 def _run(given: argparse.Namespace) -> int:

@@ -35,14 +35,14 @@ def main(arguments: Sequence[str] | None = None, recorded: Path = FOLDER) -> int
     try:
         if given.trace:
             return show_recorded(recorded, Path(given.output), given.trace)
-        card = cuda_device()
-        size = SIZE if card else VIRTUAL_SIZE
-        print(f"Tracing a pipelined GEMM of {size} x {size} x {size} on {card or 'the virtual GPU (h200 model)'}.")
-        report(trace_gemm(size, "cuda" if card else "cpu"), "gemm", Path(given.output))
+        gpu = cuda_device()
+        size = SIZE if gpu else VIRTUAL_SIZE
+        print(f"Tracing a pipelined GEMM of {size} x {size} x {size} on {gpu or 'the virtual GPU (h200 model)'}.")
+        report(trace_gemm(size, "cuda" if gpu else "cpu"), "gemm", Path(given.output))
     except OSError as error:
         print(f"The demo could not be finished: {error}", file=sys.stderr)
         return 1
-    if card is None:
+    if gpu is None:
         print(f"With a CUDA device this command traces the same kernel there. {others(recorded_traces(recorded))}")
     return 0
 

@@ -273,7 +273,13 @@ ROWS: dict[str, Row] = {
     "tltrace_nb.explore": Row(
         lambda: explored,
         {"builder": jitted()},
-        {"builder": "function", "height": "none", "inputs": "none function list nones array frame", "gpu": "none"},
+        {
+            "builder": "function",
+            "height": "none",
+            "inputs": "none function list nones array frame",
+            "gpu": "none",
+            "facts": "list",
+        },
     ),
     "tltrace_nb.explorer.explorer.Explorer.wait": Row(lambda: explorer().wait, {}, {"timeout": f"none {NUMBERS}"}),
     "tltrace_nb.explorer.explorer.Explorer.close": Row(lambda: explorer().close),

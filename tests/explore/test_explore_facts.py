@@ -90,3 +90,12 @@ def test_an_error_without_words_has_its_type() -> None:
 
 def test_a_reason_can_be_sent_to_a_browser_whatever_it_says() -> None:
     assert reason(ValueError("no file \udcff.npy")) == "no file ?.npy"
+
+
+def test_facts_that_a_reader_does_not_know_yet_are_left_out() -> None:
+    facts = facts_of(datasets.load("h200/gemm"))
+    few = ("duration", "CTAs")
+    assert "occupancy" not in table_html(facts, few)
+    assert "tail" not in table_html(facts, few)
+    assert "waves" not in headline(facts, None, few)
+    assert "CTAs" in headline(facts, None, few)

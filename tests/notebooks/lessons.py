@@ -10,7 +10,8 @@ from typing import Any
 import nbformat
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
-LESSONS = sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))
+LESSONS = sorted((FOLDER / "teacher").glob("[0-9][0-9]_*.ipynb"))
+"""The teacher's copies, executed and with solutions: what the students' are made of."""
 _FENCE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 

@@ -2,17 +2,8 @@
 
 import numpy as np
 import pytest
-from checks import memory as checks
-from planned import Span, planned
 
-from tltrace_nb.data.tracefile import TraceMeta
-
-
-def transpose(read, write, name="write"):
-    return planned([Span("read", 0, read), Span(name, read + 50, read + 50 + write)])
-
-
-CONFLICTS, PADDED = transpose(440, 1080), transpose(440, 120)
+from tltrace_nb.course import memory as checks
 
 
 @pytest.mark.parametrize(
@@ -33,53 +24,22 @@ def test_other_numbers_of_sectors_are_told_apart(answer, why) -> None:
     assert why in verdict.why
 
 
-@pytest.mark.parametrize(("width", "turns"), [(32, 32), (33, 1), (34, 2), (36, 4), (48, 16)])
-def test_turns_follow_from_the_width_of_a_row(width, turns) -> None:
-    assert checks.turns_of_the_busiest_bank(turns, width).right
-    assert checks.turns_of_the_busiest_bank(np.int64(turns), width).right
+@pytest.mark.parametrize(("width", "ways"), [(32, 32), (33, 1), (34, 2), (36, 4), (48, 16)])
+def test_ways_follow_from_the_width_of_a_row(width, ways) -> None:
+    assert checks.ways_of_the_conflict(ways, width).right
+    assert checks.ways_of_the_conflict(np.int64(ways), width).right
 
 
 @pytest.mark.parametrize(
     ("answer", "why"), [(16, "how many banks"), (1, "rows of 33"), (32, "without padding"), (5, "modulo 32")]
 )
-def test_other_numbers_of_turns_are_told_apart(answer, why) -> None:
-    verdict = checks.turns_of_the_busiest_bank(answer, width=34)
+def test_other_numbers_of_ways_are_told_apart(answer, why) -> None:
+    verdict = checks.ways_of_the_conflict(answer, width=34)
     assert verdict.state == "wrong"
     assert why in verdict.why
-
-
-def test_a_write_as_fast_as_with_padding_is_right() -> None:
-    assert checks.swizzle(transpose(450, 130), True, CONFLICTS, PADDED).right
-
-
-@pytest.mark.parametrize(
-    ("trace", "correct", "why"),
-    [
-        (transpose(440, 120), False, "no longer the transpose"),
-        (transpose(440, 800), True, "still meet"),
-        (transpose(1400, 120), True, "rotate by the row"),
-        (transpose(440, 120, name="out"), True, "keep the range"),
-        (planned([Span("write", 0, 1080)]), True, "keep the range"),
-        ("done", True, "no trace"),
-    ],
-)
-def test_other_swizzles_are_told_what_is_wrong(trace, correct, why) -> None:
-    verdict = checks.swizzle(trace, correct, CONFLICTS, PADDED)
-    assert verdict.state == "wrong"
-    assert why in verdict.why
-
-
-def test_padding_is_no_swizzle() -> None:
-    takes = {
-        kib: planned([Span("read", 0, 440), Span("write", 490, 610)], meta=TraceMeta(resources=((32, kib << 10),)))
-        for kib in (4, 5)
-    }
-    assert checks.swizzle(takes[4], True, takes[4], PADDED).state != "wrong"
-    assert "1,024 bytes more" in checks.swizzle(takes[5], True, takes[4], PADDED).why
 
 
 def test_nothing_is_no_answer() -> None:
     assert checks.sectors_of_a_warp(None, 4, 2).state == "unanswered"
-    assert checks.turns_of_the_busiest_bank(None, 34).state == "unanswered"
-    assert checks.swizzle(None, True, CONFLICTS, PADDED).state == "unanswered"
-    assert checks.swizzle(CONFLICTS, True, CONFLICTS, PADDED).state == "unanswered"
+    assert checks.ways_of_the_conflict(None, 34).state == "unanswered"
+    assert checks.swizzle(None, None).state == "unanswered"

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from checks import occupancy_and_waves as checks
 from planned import Stay, planned
 
 from tltrace_nb.core.trace import TraceMeta
+from tltrace_nb.course import occupancy_and_waves as checks
 
 
 def launch(ctas, each=1000, sms=4, per_sm=2):
@@ -33,10 +33,10 @@ def test_the_last_wave_holds_what_the_full_ones_left(answer) -> None:
     ("answer", "why"),
     [
         ((2, 3), "left over"),
-        ((6, 3), "count places, not SMs"),
+        ((6, 3), "count CTA slots, not SMs"),
         ((5, 3), "8 at a time"),
         ((3, 5), "taken, not empty"),
-        ((3, 0), "what the full waves left"),
+        ((3, 0), "that the full waves left"),
         ((2.5, 0), "two numbers"),
         (3, "two numbers"),
     ],

@@ -1,12 +1,10 @@
 """What lesson 2 says to right answers and to typical wrong ones."""
 
-from types import SimpleNamespace
-
 import numpy as np
-import pandas as pd
 import pytest
-from checks import payloads_and_lanes as checks
 from planned import Span, planned
+
+from tltrace_nb.course import payloads_and_lanes as checks
 
 STARTS = [11, 3, 7, 20, 9]
 
@@ -30,13 +28,6 @@ def walks(starts):
 
 
 TRACE = walks(STARTS)
-STEPS = [len(list(walk(start))) for start in STARTS]
-
-
-def counted(begins, ends):
-    """A trace as far as the check reads it: one range a thread, whose payload may change."""
-    frame = pd.DataFrame({"name": "walk", "thread": range(len(begins)), "payload": begins, "payload_end": ends})
-    return SimpleNamespace(events=frame.astype({"payload": "Int64", "payload_end": "Int64"}))
 
 
 @pytest.mark.parametrize("answer", [9, 9.0, np.int64(9)])
@@ -82,34 +73,7 @@ def test_other_numbers_of_the_walk_from_7_are_told_apart(answer, why) -> None:
     assert why in verdict.why
 
 
-def test_a_payload_that_counts_the_steps_is_right() -> None:
-    assert checks.counted_steps(counted([0] * 5, STEPS), STEPS).right
-    assert checks.counted_steps(counted([5] * 5, np.add(STEPS, 5)), np.array(STEPS)).right
-
-
-@pytest.mark.parametrize(
-    ("begins", "ends", "why"),
-    [
-        (STARTS, STARTS, "same at the begin"),
-        (STARTS, [1] * 5, "the number that walks"),
-        (STEPS, [0] * 5, "wrong sign"),
-        ([0] * 5, [s + 1 for s in STEPS], "the differences are"),
-        ([0], STEPS[:1], "for every thread"),
-    ],
-)
-def test_other_payloads_are_told_what_they_count(begins, ends, why) -> None:
-    verdict = checks.counted_steps(counted(begins, ends), STEPS)
-    assert verdict.state == "wrong"
-    assert why in verdict.why
-
-
-def test_an_instant_has_no_payload_at_an_end() -> None:
-    ends = pd.array([3, None, 3, 3, 3], dtype="Int64")
-    events = counted([0] * 5, [0] * 5).events.assign(payload_end=ends)
-    assert "an instant" in checks.counted_steps(SimpleNamespace(events=events), STEPS).why
-
-
 def test_nothing_is_no_answer() -> None:
     assert checks.longest_walk(None, TRACE).state == "unanswered"
     assert checks.highest_of_the_walk_from_7(None, TRACE).state == "unanswered"
-    assert checks.counted_steps(counted([None] * 5, [None] * 5), STEPS).state == "unanswered"
+    assert checks.counted_steps(None).state == "unanswered"

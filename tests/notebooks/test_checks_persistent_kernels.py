@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from checks import persistent_kernels as checks
 from planned import Span, planned
+
+from tltrace_nb.course import persistent_kernels as checks
 
 LENGTHS = [64, 32, 24, 18, 16, 12, 8, 6, 4]
 STATIC = planned([Span("document", 1000 * (d // 4), 1000 * (d // 4) + 900, d % 4, payload=d) for d in range(9)])

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from checks import software_pipelining as checks
 from planned import Span, Stay, planned
+
+from tltrace_nb.course import software_pipelining as checks
 
 
 def pipeline(stages, iterations=8):

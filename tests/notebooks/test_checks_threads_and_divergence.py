@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from checks import threads_and_divergence as checks
 from planned import Span, planned
 
 from tltrace_nb import datasets
+from tltrace_nb.course import threads_and_divergence as checks
 
 
 def branch(every, first=300, second=300, warps=4):

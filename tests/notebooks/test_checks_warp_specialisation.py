@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from checks import warp_specialisation as checks
 from planned import Span, planned
 
 from tltrace_nb import datasets
+from tltrace_nb.course import warp_specialisation as checks
 
 ROLES = {0: "producer", 128: "consumer"}
 SPLIT = planned([Span("load", 0, 50), Span("mma", 100, 400, thread=128)], threads=384, roles=ROLES)

@@ -7,6 +7,7 @@ from planned import Span, Stay, planned
 from recordings import RECORDED
 
 from tltrace_nb import load
+from tltrace_nb.base.palette import PALETTE
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.columns import EVENTS
 from tltrace_nb.data.tracefile import TraceMeta
@@ -93,12 +94,19 @@ def test_a_selection_of_ctas_holds_in_the_sm_view(trace: Trace) -> None:
     assert labels(trace, view="sm", ctas=[3]) == ["SM 3"]
 
 
-def test_colour_by_wave_payload_or_duration_is_a_scale(trace: Trace) -> None:
-    for color, values in (("wave", (0, 0, 1, 0)), ("duration", (2000, 1780, 800, 4000))):
-        drawing = trace.figure(view="sm", color=color)
-        assert sorted(drawing.data[0].marker.color) == sorted(values)
-        assert drawing.layout.coloraxis.colorbar.title.text == color
+def test_colour_by_payload_or_duration_is_a_scale(trace: Trace) -> None:
+    drawing = trace.figure(view="sm", color="duration")
+    assert sorted(drawing.data[0].marker.color) == [800, 1780, 2000, 4000]
+    assert drawing.layout.coloraxis.colorbar.title.text == "duration"
     assert trace.figure(color="payload").data[0].marker.color == (0, 1, 2, 3)
+
+
+def test_a_wave_has_the_same_colour_in_every_figure_and_no_scale(trace: Trace) -> None:
+    drawing = trace.figure(view="sm", color="wave")
+    assert sorted(drawing.data[0].marker.color) == sorted([PALETTE[0]] * 3 + [PALETTE[1]])
+    assert not drawing.layout.coloraxis.colorbar.title.text
+    first = trace.figure(view="sm", color="wave", ctas=[0, 1])
+    assert set(first.data[0].marker.color) == {PALETTE[0]}
 
 
 def test_bars_without_a_value_are_grey_on_a_scale(trace: Trace) -> None:

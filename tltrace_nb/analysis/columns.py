@@ -38,7 +38,7 @@ WAVES: Mapping[str, str] = {
     "longest_ns": "float64",
     "imbalance": "float64",
 }
-"""One row per wave. ``filled``: its CTAs over the places of the GPU. ``mean_ns`` and ``longest_ns`` are of its CTAs,
+"""One row per wave. ``filled``: its CTAs over the CTA slots of the GPU. ``mean_ns`` and ``longest_ns`` are of its CTAs,
 ``imbalance`` is longest over mean, less 1."""
 
 WAVES_BY_SM: Mapping[str, str] = {
@@ -73,8 +73,8 @@ WAVES_BY_LAUNCH: Mapping[str, str] = {
     "idle": "float64",
     "imbalance": "float64",
 }
-"""One row per launch. ``places``: CTAs that run at once on all SMs. ``ideal_waves``: CTAs over places;
-``quantisation_loss``: the share of the places of all waves that stays empty because the CTAs are no multiple of them.
+"""One row per launch. ``places``: CTAs that run at once on all SMs. ``ideal_waves``: CTAs over CTA slots;
+``quantisation_loss``: the share of the slots of all waves that stays empty because the CTAs are no multiple of them.
 ``tail_ns``: from when the first SM ran out of CTAs for good to the last exit; ``tail`` is its share of the launch.
 ``idle``: the share of the time of ``sms`` without a CTA. ``imbalance``: busiest SM over the mean, less 1."""
 

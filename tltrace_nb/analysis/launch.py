@@ -48,7 +48,7 @@ class LaunchFacts:
 def gpu_of(meta: TraceMeta, gpu: str | Gpu | None = None) -> Gpu | None:
     """The model of the GPU in ``meta``, unless ``gpu`` (a model or its name) is given; ``None`` where none is known.
 
-    The name of a card, "NVIDIA GeForce RTX 4090", names a model when its words do, in this order and side by side.
+    The name of a GPU, "NVIDIA GeForce RTX 4090", names a model when its words do, in this order and side by side.
     """
     if gpu is not None:
         return a_gpu("gpu", gpu)

@@ -1,9 +1,9 @@
-"""The waves of a launch: how CTAs took each other's places on the SMs, and what that left empty.
+"""The waves of a launch: how CTAs took each other's slots on the SMs, and what that left empty.
 
 In: a trace. Out: a :class:`~tltrace_nb.analysis.table.Table` per wave, per SM or per launch.
 
-An SM has *places*, as many as it holds CTAs at once. A CTA that takes a place that was never used is of wave 0; one
-that takes the place of another is of the wave after. Of several free places the one that was left first is taken.
+An SM has *CTA slots*, as many as it holds CTAs at once. A CTA that takes a place that was never used is of wave 0; one
+that takes the place of another is of the wave after. Of several free slots the one that was left first is taken.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _waves_figure(result: Table) -> go.Figure:
     several = result["kernel"].nunique() > 1
     labels = [f"{row.kernel}, wave {row.wave}" if several else f"wave {row.wave}" for row in rows.itertuples()]
     hover = [
-        f"{row.ctas:,} CTAs on {row.sms:,} SMs, {row.filled:.0%} of the places\n"
+        f"{row.ctas:,} CTAs on {row.sms:,} SMs, {row.filled:.0%} of the CTA slots\n"
         f"longest CTA {duration(row.longest_ns)}, mean {duration(row.mean_ns)}"
         for row in rows.itertuples()
     ]
@@ -263,5 +263,5 @@ def _launch_figure(result: Table) -> go.Figure:
     title = "What the launch left empty"
     if len(result) == 1:
         row = result.iloc[0]
-        title += f": {row['ctas']:,} CTAs, {row['places']:,} places, {row['waves']} waves"
+        title += f": {row['ctas']:,} CTAs, {row['places']:,} CTA slots, {row['waves']} waves"
     return chart(result, traces, title, barmode="group").update_layout(yaxis_tickformat=".0%")

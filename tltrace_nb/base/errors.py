@@ -5,7 +5,10 @@ In: nothing. Out: exception classes; every message names the kernel and, where t
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import traceback
+from collections.abc import Iterator
 from types import TracebackType
 
 _SHELL = "IPython"
@@ -18,14 +21,37 @@ class TraceError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """How IPython draws it: with the author's own frames only, for the message has the rest."""
-        from IPython import get_ipython
+        return _drawn(self, own_frames(_in_the_cell(self.__traceback__)))
 
-        shown = own_frames(_in_the_cell(self.__traceback__)) or self.__traceback__
-        shell = get_ipython()
-        if shell is None:  # IPython's classes without a running one
-            return traceback.format_exception(type(self), self, shown)
-        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, shown, tb_offset=0)
-        return lines
+
+@contextlib.contextmanager
+def in_few_lines() -> Iterator[None]:
+    """Within, IPython draws what others raise as it draws errors of this package; ``%tb`` shows all of it."""
+    try:
+        yield
+    except Exception as error:
+        if not hasattr(error, "_render_traceback_"):
+            with contextlib.suppress(AttributeError):  # an exception with slots
+                error._render_traceback_ = functools.partial(_shortened, error)  # type: ignore[attr-defined]
+        raise
+
+
+def _shortened(error: Exception) -> list[str]:
+    """An error with the author's frames alone, and the next time with all."""
+    error._render_traceback_ = functools.partial(_drawn, error, error.__traceback__)  # type: ignore[attr-defined]
+    left_out = "(lines of TileLang and tltrace_nb are left out: %tb shows them)"
+    return [*_drawn(error, own_frames(_in_the_cell(error.__traceback__))), left_out]
+
+
+def _drawn(error: Exception, shown: TracebackType | None) -> list[str]:
+    from IPython import get_ipython
+
+    shown = shown or error.__traceback__
+    shell = get_ipython()
+    if shell is None:  # IPython's classes without a running one
+        return traceback.format_exception(type(error), error, shown)
+    lines: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, shown, tb_offset=0)
+    return lines
 
 
 def own_frames(traceback: TracebackType | None) -> TracebackType | None:
@@ -33,7 +59,7 @@ def own_frames(traceback: TracebackType | None) -> TracebackType | None:
     if traceback is None:
         return None
     rest = own_frames(traceback.tb_next)
-    if _package(traceback) in _HIDDEN:
+    if _package(traceback) in _HIDDEN or "__name__" not in traceback.tb_frame.f_globals:  # TVM makes frames up
         return rest
     if rest is traceback.tb_next:
         return traceback

@@ -7,7 +7,7 @@ Where the figures come from, named beside each of them:
 
 * *guide*: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" and "Arithmetic Instructions";
 * *header*: ``cuda_occupancy.h`` of CUDA 13.0, NVIDIA's occupancy calculator;
-* *sheet*: the data sheet or whitepaper of that card, dense rates;
+* *sheet*: the data sheet or whitepaper of that GPU, dense rates;
 * *Luo*: Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, arXiv:2402.13499, tables IV and V;
 * *Dewing*: the latency table of github.com/markdewing/AI_kernels (V100: L2 221, memory 460; RTX 4090: 296, 636);
 * *measured*: the H200 traces in ``datasets`` and ``benchmarks/results``, see ``costs`` for how;
@@ -56,7 +56,7 @@ class Latencies:
     shared: float
     """A load from shared memory."""
     mma: float
-    """A dependent ``mma.sync`` (estimate on every card: 25 to 33 for m16n8k16)."""
+    """A dependent ``mma.sync`` (estimate on every GPU: 25 to 33 for m16n8k16)."""
     wgmma: float
     """Fences, descriptors, commit and wait around the ``wgmma`` of one tile. 0: the architecture has none."""
     arithmetic: float = 4
@@ -150,12 +150,12 @@ class Gpu:
     cta_launch_cycles: float = 200
     """From a place becoming free on an SM to the first instruction of the CTA that takes it (estimate)."""
     dispatch_cycles: float = 1.15
-    """Between two CTAs that the device hands out (measured: 32,768 CTAs that do next to nothing take 20.1 µs, 16,384
-    take 10.3)."""
+    """Between two CTAs that the block scheduler starts (measured: 32,768 CTAs that do next to nothing take 20.1 µs,
+    16,384 take 10.3)."""
     mma_sync: float = 1.0
     """What ``mma.sync`` reaches of the tensor cores' rate; 1 where there is nothing else."""
     timer_step_ns: int = 32
-    """Steps of ``%globaltimer`` (measured on the H200; older cards take larger ones, of about 1 µs)."""
+    """Steps of ``%globaltimer`` (measured on the H200; older GPUs take larger ones, of about 1 µs)."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

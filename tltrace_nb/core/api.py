@@ -465,7 +465,7 @@ class TraceSwitch:
         ``gpu``: a model's name or a ``base.gpus.Gpu``. ``functional=False`` computes only what control flow and
         payloads depend on; of a large grid whose CTAs do the same a sample runs then, which the others repeat, as the
         trace's ``meta.note`` says, unless ``every_cta``. ``auto``: mark what the author has not, see ``auto``; ``None``
-        follows the switch. ``step_limit``: turns of ``while`` loops that a thread may take. ``uninitialised``: what
+        follows the switch. ``step_limit``: iterations of ``while`` loops that a thread may do. ``uninitialised``: what
         reading memory is that nobody has written: a "note" where nothing depends on it, else an error; or always
         "error" or "zero". ``races``: what two accesses to one element are that nothing orders, one of them a write: a
         "note" on the trace, an "error", or nothing that anybody looks for, "off". A long run shows its progress and may
@@ -504,7 +504,7 @@ class TraceSwitch:
     def overhead(self, kernel: Any, inputs: tuple[Any, ...]) -> Overhead:
         """What tracing costs: the stripped kernel beside ``kernel``, which ``@trace.jit`` built with tracing on.
 
-        Slowdown, noise, cycles of a record on this card, whether to believe the trace; as ``runtime.overhead.measure``.
+        Slowdown, noise, cycles of a record on this GPU, whether to believe the trace; as ``runtime.overhead.measure``.
         The kernel's traces of that shape in ``history`` note the slowdown in their ``meta`` and wear it as a badge.
 
         >>> print(trace.overhead(matmul, (a, b)))

@@ -1,6 +1,6 @@
 """Traces that come with the package, for a look without a GPU and without TileLang.
 
-``names()`` lists them as ``card/kernel``, ``load("h200/gemm")`` opens one. Each says in its ``meta`` on which card,
+``names()`` lists them as ``gpu/kernel``, ``load("h200/gemm")`` opens one. Each says in its ``meta`` on which GPU,
 with which driver and versions and by which command it was recorded.
 """
 
@@ -16,7 +16,7 @@ from tltrace_nb.core.trace import Trace, TraceFileError
 __all__ = ["load", "names"]
 
 FOLDER = Path(str(files(__name__)))
-"""One folder a card, one file a kernel."""
+"""One folder a GPU, one file a kernel."""
 
 
 def names() -> list[str]:

@@ -8,18 +8,18 @@ instant.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 import pandas as pd
 
-from tltrace_nb.base.checks import checked, number, optional, pixels, tensors
+from tltrace_nb.base.checks import checked, number, optional, pixels, tensors, wrong
 from tltrace_nb.base.words import clean
 from tltrace_nb.core.api import trace as switch
 from tltrace_nb.explorer.controls import Controls, close, controls, menu
-from tltrace_nb.explorer.facts import Facts, facts_of, headline, in_words, reason, table_html
+from tltrace_nb.explorer.facts import SHOWN, Facts, facts_of, headline, in_words, reason, table_html
 from tltrace_nb.explorer.panel import Panel
 from tltrace_nb.explorer.strip import Strip
 from tltrace_nb.explorer.subjects import Inputs, Kernels, Subject, gpus, subject
@@ -109,7 +109,10 @@ class Explorer(ipywidgets.VBox):
     ``trace`` is the run that is shown, ``None`` where it failed; ``controls`` are its widgets by parameter.
     """
 
-    def __init__(self, subject: Subject, parameters: Controls, choice: list[Any], height: int | None) -> None:
+    def __init__(
+        self, subject: Subject, parameters: Controls, choice: list[Any], height: int | None, shown: Collection[str]
+    ) -> None:
+        self._shown = shown
         self._subject, self._parameters = subject, parameters
         named = [(str(getattr(each, "name", each)), each) for each in choice]
         self._gpu = menu("gpu", named, choice[0]) if len(choice) > 1 else None
@@ -238,9 +241,9 @@ class Explorer(ipywidgets.VBox):
         if before is not run or self._failed:
             title = f"{run.trace.meta.kernel}: {run.combination.words}"
             self.timeline.replace(run.trace, title=title)
-            self._headline = headline(run.facts, before.facts if before else None)
+            self._headline = headline(run.facts, before.facts if before else None, self._shown)
             self._line.html = f'<p class="tlt-x-line">{self._headline}</p>'
-            self._facts.html = table_html(run.facts)
+            self._facts.html = table_html(run.facts, self._shown)
         self._failed = False
         self._line.busy = False
 
@@ -264,6 +267,7 @@ def explore(
     gpu: Any = None,
     inputs: Inputs = None,
     height: int | None = None,
+    facts: Collection[str] = SHOWN,
     **parameters: Any,
 ) -> Explorer:
     """Sliders and menus for a kernel's parameters, over its timeline, which moves to each new run.
@@ -277,17 +281,20 @@ def explore(
     function that returns a ``Trace``, one more parameter.)
     ``inputs``: tensors, or a function that makes them from the parameters; by default they are made from the kernel's
     signature. On the virtual GPU only what control flow and payloads depend on is computed. ``height``: of the lanes,
-    in pixels.
+    in pixels. ``facts``: which stand beside the table of names, of "duration", "CTAs", "CTA slots", "waves", "tail",
+    "occupancy" and "at most".
 
     A combination that does not run shows why, in place of the timeline. ``close()`` ends it all. Raises ``TypeError``
     for parameters that the builder does not have, or lacks, and ``ValueError`` for what makes no control.
 
     >>> explore(matmul, M=512, N=512, K=512, block_M=[64, 128], stages=(1, 4))
     """
+    if not (isinstance(facts, (tuple, list)) and all(isinstance(each, str) and each in SHOWN for each in facts)):
+        wrong("facts", facts, f"a list of some of {', '.join(SHOWN)}")
     what = subject(builder, inputs, switch)
     if isinstance(what, Kernels):
         choice = gpus(gpu)
     else:  # a parameter of the function's own, as any other
         choice = []
         parameters |= {} if gpu is None else {"gpu": gpu}
-    return Explorer(what, controls(clean(what.name), what.signature, parameters), choice, height)
+    return Explorer(what, controls(clean(what.name), what.signature, parameters), choice, height, facts)

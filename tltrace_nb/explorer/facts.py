@@ -6,7 +6,7 @@ In: traces, and what went wrong. Out: :class:`Facts`, and HTML and plain words.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -63,7 +63,7 @@ def facts_of(trace: Trace) -> Facts:
     limits = [each.limit for each in launches(trace, gpu_of(trace.meta))[0] if each.limit is not None and each.exact]
     time = float(resident["duration_ns"].sum())
     held = resident["achieved"].astype("float64") * resident["duration_ns"]
-    clocked = ctas["clock_ghz"].notna().any()  # else the timer of the card was too coarse for this run
+    clocked = ctas["clock_ghz"].notna().any()  # else the timer of the GPU was too coarse for this run
     most = max(limits, key=lambda each: each.fraction, default=None)
     longest = by_launch.sort_values("duration_ns").tail(1)  # none where no CTA's time is known
     return Facts(
@@ -82,15 +82,20 @@ def facts_of(trace: Trace) -> Facts:
     )
 
 
-def headline(now: Facts, before: Facts | None) -> str:
-    """What happened, in one line of plain words: each number as it was, as it is, and the change."""
+SHOWN = ("duration", "CTAs", "CTA slots", "waves", "tail", "occupancy", "at most")
+"""The facts, as the table has them."""
+
+
+def headline(now: Facts, before: Facts | None, shown: Collection[str] = SHOWN) -> str:
+    """What happened, in one line of plain words: each number of those shown as it was, as it is, and the change."""
     parts = [_duration(now, before)]
     for what, value, old in (
         ("occupancy", _whole(now.occupancy), _whole(before.occupancy) if before else ""),
         ("waves", _known(now.waves), _known(before.waves) if before else ""),
         ("CTAs", f"{now.ctas:,}", f"{before.ctas:,}" if before else ""),
     ):
-        parts.append(f"{what} {value}" if old in ("", value) else f"{what} {old} → {value}")
+        if what in shown:
+            parts.append(f"{what} {value}" if old in ("", value) else f"{what} {old} → {value}")
     return " · ".join(parts)
 
 
@@ -106,12 +111,12 @@ def _duration(now: Facts, before: Facts | None) -> str:
     return f"duration {text}, {sign}" if sign == "unchanged" else f"duration {was} → {text} ({sign})"
 
 
-def table_html(facts: Facts) -> str:
-    """Occupancy and waves, and the table of names, as HTML. Everything that comes from a kernel is escaped."""
+def table_html(facts: Facts, shown: Collection[str] = SHOWN) -> str:
+    """The facts that are shown, and the table of names, as HTML. Everything that comes from a kernel is escaped."""
     rows = [
         ("duration", duration(facts.duration_ns)),
         ("CTAs", f"{facts.ctas:,} on {count(facts.sms, 'SM')}"),
-        ("places", f"{_known(facts.places)} at once"),
+        ("CTA slots", f"{_known(facts.places)} at once"),
         ("waves", _known(facts.waves)),
         ("tail", f"{_whole(facts.tail)} of the launch"),
         ("occupancy", f"{_whole(facts.occupancy)} on average"),
@@ -123,7 +128,8 @@ def table_html(facts: Facts) -> str:
         f'<div class="tlt-x-meter" role="img" aria-label="occupancy {fill} %, at most {limit} %">'
         f'<i style="width:{limit}%"></i><b style="width:{fill}%"></b></div>'
     )
-    listed = "".join(f"<dt>{key}</dt><dd>{escape(value)}</dd>" for key, value in rows)
+    listed = "".join(f"<dt>{key}</dt><dd>{escape(value)}</dd>" for key, value in rows if key in shown)
+    meter = meter if "occupancy" in shown else ""
     heads = "".join(f"<th>{each}</th>" for each in ("name", "count", "mean, cycles", "share", "overlap"))
     body = "".join(
         f"<tr><td>{escape(clean(str(row.name)))}</td><td>{row.count:,}</td><td>{number(row.mean, 1)}</td>"

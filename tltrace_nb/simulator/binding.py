@@ -27,7 +27,7 @@ from tltrace_nb.simulator.storage import number
 class Bound:
     """Arrays by their buffers' data, scalars by their variables, and the outputs that were allocated, in order.
 
-    ``written`` tells of each element of those outputs whether the kernel has written it: on a card they hold anything.
+    ``written`` tells of each element of those outputs whether the kernel has written it: on a GPU they hold anything.
     ``packed``: the caller's bytes, and the array of their elements, of those whose types are packed.
     """
 
@@ -41,6 +41,24 @@ class Bound:
         """Bring what the kernel has done to elements of packed types back into the caller's bytes."""
         for raw, elements in self.packed:
             pack(raw, elements)
+
+
+def left_unwritten(bound: Bound) -> str:
+    """Which outputs the kernel has written from their begin, but not to their end along some axis; empty for none.
+
+    So it is where a grid or a loop is rounded down. Outputs that are written here and there may be meant so.
+    """
+    found = []
+    for data, flat in bound.written.items():
+        written = flat.reshape(bound.arrays[data].shape)
+        if written.any() and not written.all():
+            reached = tuple(int(places.max()) + 1 for places in written.nonzero())
+            if written[tuple(slice(end) for end in reached)].all():
+                part = ", ".join(f":{end}" for end in reached)
+                found.append(
+                    f"of {data.name}, whose shape is {list(written.shape)}, only {data.name}[{part}] is written"
+                )
+    return "; ".join(found)
 
 
 def bind(name: str, func: Any, inputs: Sequence[Any], out_idx: Sequence[int] | int | None) -> Bound:

@@ -169,7 +169,7 @@ _TMA: dict[str, Decision] = {**_COPY, "barrier": DONE, "emit_arrive": DONE}
 _GEMM: dict[str, Decision] = {
     **_SCHEDULED,
     "wg_wait": DONE,
-    "k_pack": "how other makers' cards hold operands",
+    "k_pack": "how other makers' GPUs hold operands",
     "is_wgmma": "which instruction multiplies",
     "use_2cta": _FALSE,
     "is_tcgen05": _FALSE,

@@ -2,7 +2,7 @@
 
 In: a :class:`~tltrace_nb.simulator.program.Program`, its arguments, a GPU. Out: the arguments changed, the slots
 filled, the time that it took. Thread groups run in order of time; an SM's unit serves one request at a time, in that
-order, and the device's memory serves all SMs. CTAs are handed out in order to the SMs that have room.
+order, and the device's memory serves all SMs. CTAs are dispatched in order to the SMs that have room.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def spreads(func: Any, target: Any) -> Mapping[Any, Spread]:
     """The layouts of a scheduled PrimFunc's fragments, by the data of their buffers.
 
     One that is written in operations not known here is left out, for only times hang on it. TileLang's own errors pass
-    through: the kernel could not be compiled for a card either.
+    through: the kernel could not be compiled for a GPU either.
     """
     with target:
         module = tilelang.transform.LayoutInference()(tvm.IRModule({func.attrs["global_symbol"]: func}))

@@ -1,4 +1,4 @@
-"""``T.print`` on the virtual GPU: the lines that a card prints.
+"""``T.print`` on the virtual GPU: the lines that a GPU prints.
 
 In: what a call prints, and in which lanes. Out: text, in the format of TileLang's device code (``debug.h``).
 """

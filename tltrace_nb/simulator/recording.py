@@ -1,4 +1,4 @@
-"""What the device helper does on a card, done here: records of the virtual GPU, in the very layout of ``data.slots``.
+"""What the device helper does on a GPU, done here: records of the virtual GPU, in the very layout of ``data.slots``.
 
 In: the calls ``__tlt_enter``, ``__tlt_record*`` and ``__tlt_leave`` of every thread group. Out: filled slots.
 """
@@ -66,7 +66,7 @@ class Recorder:
         self._open: dict[tuple[int, int], Pen] = {}
 
     def row(self, cta: int) -> int:
-        """What ``__tlt_row`` gives on a card: the row of a CTA, -1 where it is not traced."""
+        """What ``__tlt_row`` gives on a GPU: the row of a CTA, -1 where it is not traced."""
         assert self.chosen is not None
         row = int(np.searchsorted(self.chosen, cta))
         return row if row < len(self.chosen) and self.chosen[row] == cta else -1

@@ -100,7 +100,7 @@ def _run(
 
 
 def _scheduled(engine: Engine, places: int, durations: Array) -> tuple[Array, Array, float]:
-    """When and on which SM each CTA starts, handed out in order as places get free, and when the last one ends."""
+    """When and on which SM each CTA starts, dispatched in order as CTA slots get free, and when the last one ends."""
     gpu = engine.gpu
     dispatched = engine.now - gpu.dispatch_cycles
     start, sm = np.empty(len(durations)), np.empty(len(durations), np.int64)

@@ -1,7 +1,7 @@
 """A kernel on the virtual GPU, from its tensors to its outputs and its slots.
 
 In: a PrimFunc, marked or bare, and inputs. Out: the outputs, as a compiled kernel returns them, and a
-:class:`Simulated`: the slots, filled as a card fills them, and what is to be said of the run.
+:class:`Simulated`: the slots, filled as a GPU fills them, and what is to be said of the run.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tvm import tirx
 from tltrace_nb.base.checks import a, checked, flag, mapping, one_of, optional
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.gpus import Gpu, a_gpu, occupancy
+from tltrace_nb.base.notices import say_once
 from tltrace_nb.core.compile.active_threads import LaunchShape, launches
 from tltrace_nb.core.compile.interrupts import named_errors
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, source_of, walk
@@ -29,7 +30,7 @@ from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.data.left_out import slots_rows
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE, rows_at
-from tltrace_nb.simulator.binding import Bound, bind
+from tltrace_nb.simulator.binding import Bound, bind, left_unwritten
 from tltrace_nb.simulator.classes import classes
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
 from tltrace_nb.simulator.errors import RaceError, SimulationError, UnsupportedError, UnwrittenError, unsupported
@@ -112,8 +113,8 @@ class SimulatedKernel:
         """The outputs and the slots of one run. ``out_idx`` as ``tilelang.compile``.
 
         ``started`` gets the slots before they fill, which keep what was recorded when the run is interrupted;
-        ``progress`` is called now and then, with the number of CTAs that are done and of all. ``step_limit``: turns of
-        loops without a known end that a thread may take. Wrong arguments raise what ``binding.bind`` raises.
+        ``progress`` is called now and then, with the number of CTAs that are done and of all. ``step_limit``:
+        iterations of loops without a known end that a thread may take. Errors as ``binding.bind`` for arguments.
         """
         bound = bind(self.name, self.ready, inputs, out_idx)
         arrays, scalars = bound.arrays, bound.scalars
@@ -185,6 +186,10 @@ class SimulatedKernel:
             bound.pack()
             for line in engine.printed if self.functional else ():
                 print(line)
+        if self.functional and (left := left_unwritten(bound)):
+            left = f"kernel {self.name}: {left}; round its CTAs and iterations up, with T.ceildiv"
+            say_once(left)
+            simulated.note = "; ".join(filter(None, (simulated.note, left)))
         simulated.work = engine.flop, float(sum(a.nbytes for a in arrays.values()))
         match bound.outputs:
             case []:

@@ -22,7 +22,7 @@ from tltrace_nb.simulator.uniformity import LOCAL_SCOPES, PARALLEL
 from tltrace_nb.simulator.writing import THREAD_AHEAD, Place, Writer
 
 _SHORT = 16
-"""Turns of a loop that compilers unroll and whose loads they then issue together."""
+"""Iterations of a loop that compilers unroll and whose loads they then issue together."""
 
 
 class Statements:
@@ -175,7 +175,7 @@ class Statements:
         w.tally.add(Unit.GLOBAL, traffic.bytes / whole[0].threads.size, way)
 
     def _check_conflict(self, s: Any, place: Place) -> None:
-        """Refuse an update of one element by several iterations of T.Parallel: on a card they race."""
+        """Refuse an update of one element by several iterations of T.Parallel: on a GPU they race."""
         used = [v for index in s.indices for v in variables(index)]
         loops = (v for v in place.grid if v is not None and self._w.extents.get(v) != 1)
         if all(v in used for v in loops):
@@ -272,7 +272,7 @@ class Statements:
             w.ahead = around
 
     def _turns(self, s: Any, inner: Place, name: str, low: str, extent: str, step: Any) -> None:
-        """The turns of a loop that all lanes take the same number of."""
+        """The iterations of a loop that all lanes take the same number of."""
         w = self._w
         bounds = f"{extent}" if low == "0" and step == 1 else f"{low}, {low} + {extent}, {step}"
         with w.block(f"for {name} in range({bounds})"):
@@ -384,7 +384,7 @@ class Statements:
         return place
 
     def _turn(self, body: Stmt, place: Place) -> None:
-        """One turn of a loop that lanes leave by themselves; a turn that they leave early has a mask of its own."""
+        """One iteration of a loop that lanes leave by themselves; one that they leave early has a mask of its own."""
         if any(op_name(s).endswith("continue_loop") for s, _ in walk(body)):
             place = place.under(self._w.assign(place.mask))
         self(body, place)

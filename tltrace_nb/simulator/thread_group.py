@@ -202,12 +202,12 @@ class ThreadGroup:
     # ---- checks
 
     def step(self) -> None:
-        """One more turn of a loop without a known end."""
+        """One more iteration of a loop without a known end."""
         self._steps += 1
         self.t += 1.0
         if self._steps > self.engine.step_limit:
             raise StepLimitError(
-                f"a loop is not done after {self.engine.step_limit:,} turns; check its condition, or allow more: "
+                f"a loop is not done after {self.engine.step_limit:,} iterations; check its condition, or allow more: "
                 "trace.simulate(..., step_limit=)"
             )
 

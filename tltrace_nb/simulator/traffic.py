@@ -2,7 +2,7 @@
 
 In: the place that a thread loads or stores, as an expression of thread indices. Out: a thread's share of what its warp
 moves, in bytes. The other variables of the expression count as zero, for they move a warp as a whole; a sector that
-turns of the innermost loop come back to counts once, as caches keep it.
+iterations of the innermost loop come back to counts once, as caches keep it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINE_LEAST = 48
 """Bytes that pass while the cache looks up one line for a load (calibrated: the last read of the trace ``strides``, of
 1,024 lines, takes 1,137 cycles, latency included)."""
 _TURNS = 16
-"""Turns of a loop that are looked at."""
+"""Iterations of a loop that are looked at."""
 
 
 class Touched:
@@ -102,7 +102,7 @@ class Touched:
         return np.asarray(whole.reshape(warps, -1) * item_bytes, np.int64)
 
     def _known_turns(self, most: int) -> list[dict[Any, Any]]:
-        """The first turns of the innermost loop, as values of its variable."""
+        """The first iterations of the innermost loop, as values of its variable."""
         loop = self._loops[-1] if self._loops else None
         if most == 1 or not isinstance(loop, tirx.For) or not isinstance(loop.extent, tirx.IntImm):
             return [{}]

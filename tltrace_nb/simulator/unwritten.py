@@ -2,7 +2,7 @@
 
 In: runs that can be repeated with other contents of such memory. Out: nothing, or the error that it is.
 
-A value that depends on nothing the kernel wrote may be anything on a card. Where it decides an output, a payload, a
+A value that depends on nothing the kernel wrote may be anything on a GPU. Where it decides an output, a payload, a
 branch or an address, runs that differ in nothing but that memory differ; where they store the same, access the same
 places and end in the same cycle, it is loaded and thrown away, as rows past the end of a group are. The contents are
 such that arithmetic tells them apart: no numbers, large ones, and large negative ones, in every type.

@@ -25,8 +25,8 @@ from tltrace_nb.simulator.traffic import Touched
 from tltrace_nb.simulator.uniformity import Varying
 
 THREAD_AHEAD, TILE_AHEAD = 16, 8
-"""Turns of a loop whose loads compilers issue together: of single elements (measured: 64 turns of one load take 1,190
-cycles), of tiles (measured: turns of 8 KiB with 256 threads take 163 cycles each)."""
+"""Iterations of a loop whose loads compilers issue together: of single elements (measured: 64 of one load take 1,190
+cycles), of tiles (measured: those of 8 KiB with 256 threads take 163 cycles each)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ handed over as lists, not typed arrays, because an older Plotly in the front end
 from __future__ import annotations
 
 import itertools
+import math
 import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tltrace_nb.base.numbers import payload_text
-from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
+from tltrace_nb.base.palette import OTHER, PALETTE, WARNING, border, ink, name_colors
 from tltrace_nb.base.words import clean, markup
 from tltrace_nb.data.frames import TraceLike
 from tltrace_nb.render.lanes import OTHERS, Layout, layout, of_shown_ctas, rows_of
@@ -82,7 +83,8 @@ def figure(trace: TraceLike, options: ViewOptions = DEFAULTS) -> go.Figure:
     plan = layout(trace, options)
     shade = shades(cast("TraceData", trace), plan.events, options.color)
     if shade is not None:
-        plan = replace(plan, events=plan.events.assign(shade=shade))
+        drawn: Any = [_wave_color(each) for each in shade] if options.color == "wave" else shade
+        plan = replace(plan, events=plan.events.assign(shade=drawn))
     losses = loss_text(of_shown_ctas(trace.losses, trace, plan.chosen))
     heading = trace.meta.kernel if options.title is None else options.title
     for hint in ("", _TOO_LOW):
@@ -115,7 +117,7 @@ def figure(trace: TraceLike, options: ViewOptions = DEFAULTS) -> go.Figure:
     )
     if len(plan.arrows):
         drawing.update_layout(updatemenus=[_arrow_button([part.name == _ARROWS for part in drawing.data])])
-    if shade is not None:
+    if shade is not None and options.color != "wave":
         bar = {"title": {"text": options.color}, "len": 0.6, "y": 0.3}  # below the legend
         drawing.update_layout(coloraxis={"colorscale": "Viridis", "colorbar": bar})
     if (worn := badge(trace.meta)) is not None:
@@ -198,11 +200,18 @@ def _bars(
     }
 
 
+def _wave_color(wave: float) -> str | None:
+    """The colour of a wave, the same in every figure; ``None`` where it is not known."""
+    return None if math.isnan(wave) else PALETTE[int(wave) % len(PALETTE)]
+
+
 def _shaded(bars: dict[str, Any], rows: pd.DataFrame) -> dict[str, Any]:
     """The bars on the colour scale; grey where there is nothing to show. Plotly chooses the ink."""
     known = rows["shade"].notna()
     marker = bars["marker"] | {"line": {"color": "#5f6670", "width": 0.7}}
-    if known.any():
+    if known.any() and isinstance(rows["shade"][known].iloc[0], str):
+        marker |= {"color": [v if k else _LINE for v, k in zip(rows["shade"], known, strict=True)]}
+    elif known.any():
         marker |= {"color": [float(v) if k else None for v, k in zip(rows["shade"], known, strict=True)]}
         marker |= {"coloraxis": "coloraxis"}
     else:

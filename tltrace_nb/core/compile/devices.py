@@ -14,7 +14,7 @@ AUTO, CUDA, VIRTUAL = "auto", "cuda", "virtual"
 DEVICES = "'auto', 'cuda', 'virtual' or 'virtual:MODEL'"
 DEFAULT_MODEL = "h200"
 ASSUMED_SMS = 132
-"""SMs where no card is there to ask: those of an H100 or H200."""
+"""SMs where no GPU is there to ask: those of an H100 or H200."""
 
 
 def check_device(name: str, device: Any) -> str:

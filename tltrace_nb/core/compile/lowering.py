@@ -96,7 +96,7 @@ class Lowering:
 
 
 def prepare(func: Any, scheduler: Scheduler, options: TraceOptions, *, sms: int | None = None) -> Lowering:
-    """Schedule a kernel dry and plan its recording. ``sms``: those of the device, by default of the card that is there.
+    """Schedule a kernel dry and plan its recording. ``sms``: those of the device, by default of the GPU that is there.
 
     Raises ``PlacementError`` where a marker cannot be kept in place, ``PayloadError`` where a payload cannot be read,
     ``CapacityError`` where the author's limits exceed the budget, and TileLang's own errors for a kernel that it does

@@ -1,4 +1,4 @@
-"""What a trace says of where it comes from: card, driver, versions, command.
+"""What a trace says of where it comes from: GPU, driver, versions, command.
 
 In: a site table and the grids of a run. Out: :class:`~tltrace_nb.data.tracefile.TraceMeta`.
 """

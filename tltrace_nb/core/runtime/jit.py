@@ -19,13 +19,15 @@ from tilelang.jit.kernel import JITKernel
 from tvm import tirx
 
 from tltrace_nb.base.checks import wrong
-from tltrace_nb.base.errors import DeviceError, NotTracedError
+from tltrace_nb.base.errors import DeviceError, NotTracedError, in_few_lines
 from tltrace_nb.core.compile import cache
 from tltrace_nb.core.compile.auto.marks import mark
 from tltrace_nb.core.compile.auto.options import Auto, AutoOptions
 from tltrace_nb.core.compile.carried import carried
 from tltrace_nb.core.compile.compilation import OUT_IDX, Compilation
 from tltrace_nb.core.compile.devices import AUTO, model_of
+from tltrace_nb.core.compile.dumps import without_dumps
+from tltrace_nb.core.compile.explained import explained
 from tltrace_nb.core.compile.interrupts import named_errors
 from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.numbering import strip
@@ -168,7 +170,9 @@ class _TracedImpl(OwnImpl):
     model: str | None = None
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
-        return compile_for(self.model, self.get_tir(*args, **kwargs), Compilation.of(self), self.options, self.captured)
+        func = self.get_tir(*args, **kwargs)
+        with explained(func):
+            return compile_for(self.model, func, Compilation.of(self), self.options, self.captured)
 
     def par_compile(
         self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
@@ -214,7 +218,8 @@ class TraceJit:
         return self._traced[options, model]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._impl(*args, **kwargs)
+        with without_dumps(), in_few_lines():
+            return self._impl(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._impl, name)

@@ -44,7 +44,7 @@ class Launch(Protocol):
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of a card's memory that it holds; 0 once its slots are on the host."""
+        """Bytes of a GPU's memory that it holds; 0 once its slots are on the host."""
 
     @property
     def host_bytes(self) -> int:
@@ -137,7 +137,7 @@ class _Held:
 class Launched:
     """The launches of one kernel and shape: how many, their median time, and which of them are kept.
 
-    The time is the card's, of launches that were timed, and else the span of the first that is kept.
+    The time is the GPU's, of launches that were timed, and else the span of the first that is kept.
 
     ``kept`` has, in order, why (words such as ``"first"``, or the launch's number, counted from 1) and the trace.
     """
@@ -267,7 +267,7 @@ class Kept:
     def add(self, launch: Launch, section: Section, budget: int, *, pinned: bool = False) -> None:
         """Take one more launch, which stays if the policy wants it or it is ``pinned``.
 
-        ``budget``: bytes of a card's memory that all may hold. Beyond it launches are copied to the host, the oldest
+        ``budget``: bytes of a GPU's memory that all may hold. Beyond it launches are copied to the host, the oldest
         first and never the one just made, and those of a CUDA graph, which cannot be, are let go. So are the oldest
         beyond ``HOST_BUDGET``, which counts frames as they are when a launch comes in.
         """
@@ -366,7 +366,7 @@ def _launched(group: _Group, number: int) -> Launched:
             reasons.setdefault(held.number, (held, []))[1].append(why)
     kept = tuple((_joined(whys), held.launch.trace()) for _, (held, whys) in sorted(reasons.items()))
     median = group.times.median()
-    if median is None and kept:  # a kernel's first launch on a card is not timed, and may be the only one
+    if median is None and kept:  # a kernel's first launch on a GPU is not timed, and may be the only one
         median = span_ns(kept[0][1].slots)
     return Launched(_name(group.key, kept), group.count, median, kept)
 
@@ -407,7 +407,7 @@ class _LaunchOf:
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of a card's memory that the trace holds."""
+        """Bytes of a GPU's memory that the trace holds."""
         return self._trace.device_bytes
 
     @property

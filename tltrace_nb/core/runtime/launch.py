@@ -33,7 +33,7 @@ class LaunchPlan:
 
     ``slots`` is the shape of the slots, ``nbytes`` their size. ``zeroed``: whether they must be zero before the launch,
     which is so where a header may stay unwritten; elsewhere every CTA writes all its headers when it enters. ``free``
-    has slots that launches have let go, by card and stream: the next launch on that stream may write them, as the
+    has slots that launches have let go, by GPU and stream: the next launch on that stream may write them, as the
     stream keeps the order of the two.
     """
 
@@ -49,7 +49,7 @@ class LaunchPlan:
         return not self.zeroed and self.nbytes <= POOLED_BYTES
 
     def free_of(self, device: int, stream: int) -> list[Any]:
-        """The slots that wait for a launch on a stream of a card: taken from its end, put back there."""
+        """The slots that wait for a launch on a stream of a GPU: taken from its end, put back there."""
         waiting = self.free.get((device, stream))
         return self.free.setdefault((device, stream), []) if waiting is None else waiting
 
@@ -78,7 +78,7 @@ class DeviceSlots:
 
     @property
     def is_cuda(self) -> bool:
-        """Whether that is memory of a card."""
+        """Whether that is memory of a GPU."""
         return bool(self._tensor.is_cuda)
 
     def cpu(self) -> Any:
@@ -104,12 +104,12 @@ class DeviceSlots:
 class TracedLaunch:
     """One launch of a traced kernel, from which the trace is made when :meth:`trace` is called, and only then.
 
-    ``kernel``: what was launched, an identity that can be hashed; a kernel on a card has a ``table`` and
+    ``kernel``: what was launched, an identity that can be hashed; a kernel on a GPU has a ``table`` and
     ``describe(launch)``, of which the trace is made. ``shape``: the values of its symbolic extents. ``slots``: the
-    tensor that the kernel writes. ``device``: the card's index. ``seal``: of a launch that was captured into a CUDA
+    tensor that the kernel writes. ``device``: the GPU's index. ``seal``: of a launch that was captured into a CUDA
     graph, as ``DeviceSlots``; its slots are the graph's, and each replay fills them. ``free``: where the slots go when
     nobody has looked at the launch and it is let go. ``started``: the time of the call, in seconds since 1970.
-    ``timing``: how long the card took, once it has come so far.
+    ``timing``: how long the GPU took, once it has come so far.
     """
 
     kernel: Any
@@ -146,7 +146,7 @@ class TracedLaunch:
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of a card's memory that the launch holds; none once its trace has been looked at."""
+        """Bytes of a GPU's memory that the launch holds; none once its trace has been looked at."""
         return self.plan.nbytes if self._trace is None else self._trace.device_bytes
 
     @property

@@ -1,4 +1,4 @@
-"""What tracing costs a kernel on this card: the stripped kernel beside the traced one, in one process.
+"""What tracing costs a kernel on this GPU: the stripped kernel beside the traced one, in one process.
 
 In: a kernel that ``@trace.jit`` built with tracing on, and its inputs. Out: :class:`Overhead`.
 
@@ -27,7 +27,7 @@ ROUNDS, LAUNCHES = 40, 10
 
 @dataclass(frozen=True, eq=False)
 class Overhead:
-    """What tracing costs: times of one launch in ms, their ratio, and the cycles of one record on this card.
+    """What tracing costs: times of one launch in ms, their ratio, and the cycles of one record on this GPU.
 
     ``noise`` is the ratio of the stripped kernel to itself. ``names``: per name what its records take, as
     ``Trace.overhead``. ``believe``: whether the slowdown is at most ``tracefile.BELIEVED``, or within the noise.

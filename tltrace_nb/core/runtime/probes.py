@@ -47,7 +47,7 @@ def device_offset(rounds: int = 20) -> tuple[int, float]:
 
 
 def empty_ranges() -> Any:
-    """A PrimFunc of one CTA that begins and ends a range in each of ``ITERATIONS`` turns of a loop."""
+    """A PrimFunc of one CTA that begins and ends a range in each of ``ITERATIONS`` iterations of a loop."""
     import tilelang.language as T
 
     from tltrace_nb.core.compile.markers import RangeScope

@@ -1,6 +1,6 @@
-"""How long launches take on a card, without waiting for them.
+"""How long launches take on a GPU, without waiting for them.
 
-In: a launch between ``start`` and ``stop``. Out: :class:`Timing`, which tells once the card has come so far. Two CUDA
+In: a launch between ``start`` and ``stop``. Out: :class:`Timing`, which tells once the GPU has come so far. Two CUDA
 events are put into the current stream; they are used again when their time has been read.
 """
 
@@ -24,7 +24,7 @@ class Timing:
         return self
 
     def ns(self, wait: bool) -> float | None:
-        """Nanoseconds between the two; ``None`` while the card has not come so far. ``wait``: until it has."""
+        """Nanoseconds between the two; ``None`` while the GPU has not come so far. ``wait``: until it has."""
         if self._ns is None:
             if wait:
                 self._end.synchronize()
@@ -37,7 +37,7 @@ class Timing:
 
 
 class Stopwatch:
-    """Starts timings on the current stream of one card; ``make`` makes an event, by default torch's."""
+    """Starts timings on the current stream of one GPU; ``make`` makes an event, by default torch's."""
 
     def __init__(self, make: Any = None) -> None:
         self._make = make

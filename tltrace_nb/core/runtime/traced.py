@@ -17,7 +17,7 @@ import torch
 from tilelang.jit.kernel import JITKernel
 from tilelang.profiler import Profiler, TensorSupplyType
 
-from tltrace_nb.base.errors import DeviceError, TraceError
+from tltrace_nb.base.errors import DeviceError, TraceError, in_few_lines
 from tltrace_nb.base.notices import say_once
 from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.lowering import Lowering
@@ -148,7 +148,7 @@ class TracedKernel(RecordingKernel):
         """Where the trace of one of the kernel's launches comes from."""
         meta = describe(self.table, launch.plan.grids, device=launch.device, started=launch.started)
         if torch.cuda.is_available():
-            with torch.cuda.device(launch.device):  # the driver answers where the card's context is current
+            with torch.cuda.device(launch.device):  # the driver answers where the GPU's context is current
                 meta = replace(meta, resources=self.resources)
         notes = (meta.note, self.plan_note, _OF_A_GRAPH if launch.graph else "")
         return replace(meta, note="; ".join(filter(None, notes)))
@@ -272,7 +272,8 @@ class VirtualTracedKernel(RecordingKernel):
         """Run the kernel and capture its launch. Errors as ``launch``."""
         if options:
             raise TypeError(f"kernel {self.table.kernel} takes its arguments by position, got {', '.join(options)}=")
-        return self.launch(inputs, self.captured)[0]
+        with in_few_lines():
+            return self.launch(inputs, self.captured)[0]
 
     def _context(self) -> Any:
         target = resolve_target({"kind": "cuda", "arch": self.virtual.gpu.architecture})
@@ -280,12 +281,12 @@ class VirtualTracedKernel(RecordingKernel):
 
 
 def _stream(index: int) -> int:
-    """The handle of a card's current stream; ``torch.cuda.current_stream`` makes an object of it, which takes 1 µs."""
+    """The handle of a GPU's current stream; ``torch.cuda.current_stream`` makes an object of it, which takes 1 µs."""
     return int(torch._C._cuda_getCurrentRawStream(index))  # noqa: SLF001
 
 
 def _place(first: torch.Tensor | None, index: int) -> torch.device:
-    """Where slots belong: beside the first tensor, and without one on the card."""
+    """Where slots belong: beside the first tensor, and without one on the GPU."""
     return torch.device("cuda", index) if first is None else first.device
 
 

@@ -1,6 +1,6 @@
 """TileLang's profiler on the virtual GPU: checks run there, and a time is the model's time of one launch.
 
-In: a kernel's parameters and the adapter of a ``VirtualTracedKernel``. Out: what the profiler gives on a card, as far
+In: a kernel's parameters and the adapter of a ``VirtualTracedKernel``. Out: what the profiler gives on a GPU, as far
 as a model can give it.
 """
 
@@ -110,7 +110,7 @@ class VirtualProfiler(Profiler):
         ctas = launch.trace().ctas
         if ctas.empty:
             raise DeviceError(f"kernel {kernel.table.kernel}: nothing recorded a time: mark it, or trace it with auto")
-        say_once("times measured here are those of the virtual GPU's model, of one launch each: no card was timed")
+        say_once("times measured here are those of the virtual GPU's model, of one launch each: no GPU was timed")
         took = float(ctas["end_ns"].max() - ctas["start_ns"].min()) / NS_PER_MS
         if quantiles is None or len(quantiles) == 1:
             return took

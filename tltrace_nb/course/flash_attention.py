@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from checks import Verdict, right, unanswered, wrong
-from checks.numbers import near, number
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
+from tltrace_nb.course.numbers import near, number, rounded
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -44,7 +44,7 @@ def half_the_softmax(answer: Any, trace: Trace) -> Verdict:
     links = trace.critical_path().query("critical and name == 'softmax'")
     share = float(links.on_path.sum()) / float(trace.ctas.duration.sum())
     truth, free = 1 / (1 - share / 2), 1 / (1 - share)
-    if near(given, truth):
+    if near(given, truth) or rounded(given, truth):
         return right(f"the softmax is {share:.0%} of a CTA's time; half of it is saved, all else stays: ×{truth:.2f}.")
     if near(given, 2):
         return wrong("only the softmax becomes twice as fast, the rest of the CTA does not")
@@ -60,7 +60,7 @@ def half_the_softmax(answer: Any, trace: Trace) -> Verdict:
 
 
 def causal(answer: Any, masked: Trace, full: Trace) -> Verdict:
-    """(products ``QK`` of ``masked``, whether its launch takes clearly less time than that of ``full``)."""
+    """(MMAs ``QK`` of ``masked``, whether its launch takes clearly less time than that of ``full``)."""
     if answer is None:
         return unanswered()
     try:
@@ -81,5 +81,5 @@ def causal(answer: Any, masked: Trace, full: Trace) -> Verdict:
     if given != here:
         return wrong("the number is not right: how many blocks of keys does CTA 0 go over, CTA 1, CTA 2?")
     if faster != (now < 0.9 * then):
-        return wrong("the products are right. But when does a launch end, and how much has that CTA to do?")
-    return right(f"{here} of {before} products are left; the longest CTA took {then:,} cycles and now takes {now:,}.")
+        return partly("the MMAs are right. But when does a launch end, and how much has that CTA to do?")
+    return right(f"{here} of {before} MMAs are left; the longest CTA took {then:,} cycles and now takes {now:,}.")

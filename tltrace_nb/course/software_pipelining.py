@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from checks import Verdict, right, unanswered, wrong
-from checks.numbers import number
+from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course.numbers import number
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -16,24 +16,24 @@ SLACK = 1.1
 
 
 def newest_load(answer: Any, trace: Trace, iteration: int = 4) -> Verdict:
-    """The newest load that CTA 0 has issued when the product of an iteration begins."""
+    """The newest load that CTA 0 has issued when the MMA of an iteration begins."""
     if answer is None:
         return unanswered()
     given = number(answer)
     mine = trace.events[trace.events["cta"] == 0]
-    loads, products = (mine[mine["name"] == name] for name in ("load", "mma"))
-    begin = int(products.loc[products["payload"] == iteration, "start"].iloc[0])
+    loads, mmas = (mine[mine["name"] == name] for name in ("load", "mma"))
+    begin = int(mmas.loc[mmas["payload"] == iteration, "start"].iloc[0])
     issued = loads[loads["start"] < begin]
     newest = int(issued["payload"].max())
     if given == newest:
-        return right(f"the loads run {newest - iteration} iterations ahead of the products.")
+        return right(f"the loads run {newest - iteration} iterations ahead of the MMAs.")
     if given == iteration:
         return wrong("that load has been used by now: newer ones have been issued, too.")
     if given == loads["payload"].max():
         return wrong("that is the last load of all; there are not so many buffers.")
     if given == len(issued):
         return wrong("so many have been issued, but they count from 0: the buffer of that one is still being read.")
-    return wrong("in the rows of CTA 0, look for the loads that start before this product does.")
+    return wrong("in the rows of CTA 0, look for the loads that start before this MMA does.")
 
 
 def fewest_stages(answer: Any, runs: Mapping[int, Trace]) -> Verdict:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from checks import Verdict, right, unanswered, wrong
-from checks.numbers import number
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
+from tltrace_nb.course.numbers import number
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -27,7 +27,7 @@ def busiest(answer: Any, trace: Trace, lengths: Sequence[int]) -> Verdict:
     done = ranges.assign(blocks=[work[int(payload)] for payload in ranges.payload]).groupby("cta").blocks.sum()
     most, mean = int(done.max()), sum(work) / len(done)
     if given == most:
-        return right(f"worker {int(done.idxmax())} adds up {most} blocks, {most / mean:.1f} times the mean.")
+        return right(f"worker {done.idxmax()} adds up {most} blocks, {most / mean:.1f} times the mean.")
     if given == max(work):
         return wrong("that is the longest document alone. Its worker goes on afterwards: with which?")
     if given in (mean, round(mean)):
@@ -38,7 +38,7 @@ def busiest(answer: Any, trace: Trace, lengths: Sequence[int]) -> Verdict:
 
 
 def order(answer: Any, lengths: Sequence[int], workers: int) -> Verdict:
-    """The numbers of ``lengths`` in an order in which ``workers`` workers, in turn, have nearly even work."""
+    """The numbers of ``lengths`` in an order in which ``workers`` workers, round-robin, have nearly even work."""
     if answer is None:
         return unanswered()
     work = [int(length) for length in lengths]
@@ -57,7 +57,7 @@ def order(answer: Any, lengths: Sequence[int], workers: int) -> Verdict:
         return right(f"the busiest worker has {done[worst]} blocks; the longest document alone has {max(work)}.")
     has = f"worker {worst} has {done[worst]} blocks"
     if numbers == before[::-1]:
-        return wrong(f"the other way round it is no better: {has}, for it still gets the longest of each turn")
+        return wrong(f"the other way round it is no better: {has}, as it still gets the longest of each round")
     mine = ", ".join(str(work[document]) for document in numbers[worst::workers])
     return wrong(f"{has} ({mine}): give it shorter ones beside its longest")
 
@@ -83,5 +83,5 @@ def bounds(answer: Any, lengths: Sequence[int], workers: int) -> Verdict:
     if whole == least_whole:
         return right(f"a document of {max(work)} blocks is more than the mean of {mean:g}: only cutting goes below it.")
     if whole in (mean, least_cut):
-        return wrong("whole: the mean can be reached only if no single document is longer than it")
-    return wrong("whole: which document must somebody take, and can it be shared?")
+        return partly("whole: the mean can be reached only if no single document is longer than it")
+    return partly("whole: which document must somebody take, and can it be shared?")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from checks import Verdict, right, unanswered, wrong
-from checks.numbers import number
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
+from tltrace_nb.course.kernels import Case, tried
+from tltrace_nb.course.numbers import number
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -33,15 +34,15 @@ def launch(answer: Any, trace: Trace) -> Verdict:
         return wrong("those are the author's threads; the copies have threads of their own beside them")
     if threads == 2 * authored != launched:
         return wrong(
-            "the producer does not grow with the consumer: how many threads does it take to issue a TMA copy, and how "
-            "many did TileLang add to the kernel of 128?"
+            "the producer does not grow with the consumer: it is one warp group, as registers move by warp groups. "
+            "How many threads did TileLang add to the kernel of 128?"
         )
     if threads != launched:
         return wrong("the number of threads is not right: the author's, and the producer's beside them")
     if thread == producer:
-        return wrong("the number of threads is right; but that thread copies. Who comes first in the launch?")
+        return partly("the number of threads is right; but that thread copies. Who comes first in the launch?")
     if thread != consumer:
-        return wrong("the number of threads is right; the consumer's first thread comes straight after the producer")
+        return partly("the number of threads is right; the consumer's first thread comes straight after the producer")
     return right(f"{launched} threads: the producer's {launched - authored} from {producer}, the author's behind them.")
 
 
@@ -58,26 +59,21 @@ def enough_stages(answer: Any, sweep: Mapping[int, Trace]) -> Verdict:
     enough = min(n for n, bubble in bubbles.items() if bubble <= min(bubbles.values()) + SLACK_CYCLES)
     if given < enough:
         return wrong(
-            f"with {given:.0f} a product still stands {bubbles[given]:.0f} cycles before a slot that is not full, and "
+            f"with {given:.0f} an MMA still waits {bubbles[int(given)]:.0f} cycles for a slot that is not full, and "
             "more stages take that away. Look at the row of the bubble"
         )
     if given > enough:
         return wrong("the bubble is gone, but is it not gone with fewer stages, too? More only cost shared memory")
-    return right(f"with {enough} slots a copy has the time of {enough - 1} products to arrive, and that is enough.")
+    return right(f"with {enough} slots a copy has the time of {enough - 1} MMAs, and that is enough.")
 
 
 def attempt(build: Callable[..., Any], stages: int, arrivals: Any, *inputs: Any) -> str | None:
-    """Build and run the kernel on the virtual GPU; the first line of what went wrong, ``None`` if nothing did."""
-    from tltrace_nb import trace
-    from tltrace_nb.simulator.errors import SimulationError
-
-    try:
-        with trace.tracing(device="virtual"):
-            kernel = build(stages=stages, arrivals=int(number(arrivals) or 0))  # "128" and 128.0 are answers, too
-        kernel(*(tensor.cpu() for tensor in inputs))
-    except SimulationError as error:
-        return str(error).splitlines()[0]
-    return None
+    """Build and run the kernel on the virtual GPU; what went wrong in one line, ``None`` if its result is right."""
+    a, b = (tensor.cpu() for tensor in inputs)
+    count = int(number(arrivals) or 0)  # "128" and 128.0 are answers, too
+    expected = (a.float() @ b.float()).half()
+    failed = tried(lambda: build(stages=stages, arrivals=count), [Case((), (a, b), expected, tolerance=0.1)])
+    return failed.why if isinstance(failed, Verdict) else None
 
 
 def arrivals(answer: Any, hung: Trace, run: Callable[[], str | None]) -> Verdict:

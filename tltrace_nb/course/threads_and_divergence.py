@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from checks import Verdict, right, unanswered, wrong
-from checks.numbers import near, number
+from tltrace_nb.course import Verdict, right, unanswered, wrong
+from tltrace_nb.course.numbers import near, number
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from checks import Verdict, right, unanswered, wrong
-from checks.numbers import number
+from tltrace_nb.course import Verdict, partly, right, unanswered, wrong
+from tltrace_nb.course.numbers import number
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
@@ -29,26 +29,26 @@ def pair(answer: Any) -> tuple[int, int] | None:
 
 
 def last_wave(answer: Any, trace: Trace) -> Verdict:
-    """(waves of a launch, places that its last one leaves empty); ``trace``: of that launch."""
+    """(waves of a launch, CTA slots that its last one leaves empty); ``trace``: of that launch."""
     if answer is None:
         return unanswered()
     given = pair(answer)
     if given is None:
-        return wrong("give two numbers, such as (2, 0): the waves, and the places that stay empty in the last")
+        return wrong("give two numbers, such as (2, 0): the waves, and the CTA slots that stay empty in the last")
     row = trace.waves("launch").iloc[0]
-    places, ctas, waves, sms = int(row.places), int(row.ctas), int(row.waves), int(row.sms)
-    empty = waves * places - ctas
+    slots, ctas, waves, sms = int(row.places), int(row.ctas), int(row.waves), int(row.sms)
+    empty = waves * slots - ctas
     if given == (waves, empty):
-        return right(f"{ctas} CTAs, {places} at a time: {waves} waves, and {empty} places empty in the last.")
-    if given[0] == ctas // places != waves:
+        return right(f"{ctas} CTAs, {slots} at a time: {waves} waves, and {empty} CTA slots empty in the last.")
+    if given[0] == ctas // slots != waves:
         return wrong("those are the full waves; CTAs that are left over need one, too")
     if given[0] == -(-ctas // sms) != waves:
-        return wrong("an SM holds more than one CTA at once: count places, not SMs")
+        return wrong("an SM holds more than one CTA at once: count CTA slots, not SMs")
     if given[0] != waves:
-        return wrong(f"the waves are not right: {ctas} CTAs, {places} at a time")
-    if given[1] == ctas % places:
-        return wrong("the waves are right; but so many places of the last wave are taken, not empty")
-    return wrong(f"the waves are right; of the {places} places of the last one, what the full waves left takes some")
+        return wrong(f"the waves are not right: {ctas} CTAs, {slots} at a time")
+    if given[1] == ctas % slots:
+        return partly("the waves are right; but so many CTA slots of the last wave are taken, not empty")
+    return partly(f"the waves are right; the CTAs that the full waves left take some of its {slots} CTA slots")
 
 
 def fit(answer: Any, trace: Trace) -> Verdict:
@@ -84,7 +84,7 @@ def cut(answer: Any, run: Callable[[], Mapping[tuple[int, int], Trace]]) -> Verd
     mine = launches[given]
     slower = f"{mine.duration_ns / best - 1:.0%} slower than the best"
     if mine.duration_ns <= AS_FAST * best:
-        return right(f"{mine.duration_ns:,.0f} ns: every place is taken once, to the end.")
+        return right(f"{mine.duration_ns:,.0f} ns: every CTA slot is taken once, to the end.")
     if mine.quantisation_loss > 0:
-        return wrong(f"{slower}: its last wave leaves {mine.quantisation_loss:.0%} of all places empty")
+        return wrong(f"{slower}: its last wave leaves {mine.quantisation_loss:.0%} of all CTA slots empty")
     return wrong(f"{slower}: no tail, but {int(mine.waves)} waves, and each CTA pays for its entry and its store")
