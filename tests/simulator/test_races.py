@@ -42,10 +42,10 @@ def test_a_kernel_with_all_its_barriers_has_no_race() -> None:
 def test_a_stage_that_is_given_free_before_the_product_has_read_it() -> None:
     first, second = product(arrive="before")
     assert first.element == "a[0, 0, 0]"
-    assert str(first.first) == (f"a product of warp group 0 (threads 0..127) reads it ({line_of(KERNELS, 'product')})")
+    assert str(first.first) == (f"an MMA of warp group 0 (threads 0..127) reads it ({line_of(KERNELS, 'product')})")
     assert str(first.second) == (f"a TMA copy that mbarrier loaded[0] counts writes it ({line_of(KERNELS, 'load A')})")
     assert first.missing == (
-        "a wait of the copy for an mbarrier at which these threads arrive when they have waited for the product"
+        "a wait of the copy for an mbarrier at which these threads arrive when they have waited for the MMA"
     )
     assert (second.element, second.second.source) == ("b[0, 0, 0]", line_of(KERNELS, "load B"))
 
@@ -101,7 +101,7 @@ def test_updates_race_unless_they_are_atomic() -> None:
 def test_a_race_is_a_note_unless_it_is_to_be_an_error_or_nothing() -> None:
     given = halves(128, 256), halves(256, 128)
     trace.simulate(specialised(arrive="before"), *given)
-    assert "race on a[0, 0, 0]: a product of warp group 0" in trace.last.meta.note
+    assert "race on a[0, 0, 0]: an MMA of warp group 0" in trace.last.meta.note
     trace.simulate(specialised(arrive="before"), *given, races="off")
     assert trace.last.meta.note == ""
     with pytest.raises(RaceError, match=r"kernel specialised: race on a\[0, 0, 0\]"):

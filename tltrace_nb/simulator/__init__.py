@@ -15,7 +15,7 @@ placed) and fills the same ``slots``. The way of a kernel through the modules::
       engine      lets the thread groups run in order of time (thread_group, yields)
         costing   prices what they do (costs, base.gpus)
         recording fills the slots
-      races       finds accesses that nothing orders, in what TileLang would compile for a card
+      races       finds accesses that nothing orders, in what TileLang would compile for a GPU
       reports     says what went wrong, who waits for whom, at which line
 
 Generated code calls ``tiles``, ``values``, ``bits`` and ``warps``.

@@ -1,4 +1,4 @@
-"""Which bytes of shared memory a wgmma product reads, as its matrix descriptors say.
+"""Which bytes of shared memory a wgmma reads, as its matrix descriptors say.
 
 In: a descriptor's start, layout and strides, and the instruction's shape. Out: spans of bytes. The layouts are those of
 PTX ISA, "Shared memory matrix layout": a matrix is made of atoms of eight rows, each of 128, 64, 32 or, without a

@@ -67,7 +67,7 @@ class Checked:
             return [compile_device(func, self.gpu) for func in self._functions(self.scheduled)]
         except UnsupportedError as error:
             return str(error)
-        except Exception as error:  # TileLang's passes raise whatever they raise: it could not be compiled for a card
+        except Exception as error:  # TileLang's passes raise whatever they raise: it could not be compiled for a GPU
             return f"TileLang does not compile it: {str(error).strip().partition(chr(10))[0]}"
 
     def _functions(self, scheduled: Any) -> list[Any]:

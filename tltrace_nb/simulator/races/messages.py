@@ -87,7 +87,7 @@ class Words:
         return " and ".join(names) + (", which share memory" if len(names) > 1 else "")
 
 
-_WAIT_PRODUCT = "a wait for the product (T.wait_wgmma)"
+_WAIT_PRODUCT = "a wait for the MMA (T.wait_wgmma)"
 
 
 def _kind(agent: int, program: DeviceProgram) -> int:
@@ -105,7 +105,7 @@ def _who(agent: int, program: DeviceProgram) -> str:
         return "another CTA"
     if kind == PRODUCTS:
         first = warp * WARP // _GROUP * _GROUP
-        return f"a product of warp group {first // _GROUP} (threads {first}..{first + _GROUP - 1})"
+        return f"an MMA of warp group {first // _GROUP} (threads {first}..{first + _GROUP - 1})"
     if kind > STORES:
         return f"a TMA copy that {_mbarrier(agent, program)} counts"
     threads = _warp(warp, program)
@@ -152,7 +152,7 @@ def _missing(program: DeviceProgram, conflict: Conflict) -> str:
         mine = conflict.first_agent % _warps(program) == conflict.warp
         return f"a wait for the copy (T.ptx_wait_group){'' if mine else ', then T.sync_threads()'}"
     if first == PRODUCTS and second > STORES:
-        return "a wait of the copy for an mbarrier at which these threads arrive when they have waited for the product"
+        return "a wait of the copy for an mbarrier at which these threads arrive when they have waited for the MMA"
     if first == PRODUCTS:
         return _WAIT_PRODUCT
     if first == STORES:

@@ -122,7 +122,7 @@ class Strand:
         return self.n if mask is True else int(np.count_nonzero(np.broadcast_to(mask, self.ids.shape)))
 
     def step(self) -> None:
-        """One more turn of a loop without a known end."""
+        """One more iteration of a loop without a known end."""
         self._spend()
 
     # ---- accesses of threads
@@ -205,7 +205,7 @@ class Strand:
         self._clocks.fence(self.warps(mask))
 
     def multiply(self, matrices: tuple[tuple[Memory, Descriptor, int, bool], ...], mask: Mask, site: int) -> None:
-        """Start a product of each warp group: (memory, descriptor, rows, whether they run along K) of its operands."""
+        """Start an MMA of each warp group: (memory, descriptor, rows, whether they run along K) of its operands."""
         self._spend()
         for warp in map(int, self.warps(mask)[::_GROUP]):
             work = self._clocks.work(PRODUCTS, warp)
@@ -223,12 +223,12 @@ class Strand:
         return Descriptor(start, matrix.layout, matrix.leading, matrix.stride)
 
     def hold(self, registers: int, site: int) -> None:
-        """A product that is under way reads or writes registers, by number."""
+        """An MMA that is under way reads or writes registers, by number."""
         for warp in map(int, self._warps[::_GROUP]):
             self._products[registers, warp] = self.begun(PRODUCTS, warp).moment, site
 
     def use(self, registers: tuple[int, ...], site: int) -> None:
-        """Threads use registers, which must not be in the hands of a product."""
+        """Threads use registers, which must not be in use by an MMA that is under way."""
         for warp in map(int, self._warps[::_GROUP]):
             work = self._clocks.work(PRODUCTS, warp)
             for number in registers:
