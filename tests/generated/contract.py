@@ -13,6 +13,7 @@ group's lead, or where the lead never passes the first thread that does.
 - Not divided: markers outside the pipelined loops are recorded exactly as above, in their order among each other.
 - Divided: a range records in each role that has some of its work. The lead is mapped into each role, so a role's
   records are those of one of the author's threads. For each name a role records all or nothing, and some role records.
+- A range of every warp or thread around the producer's work alone is recorded by those that the producer has.
 - An instant, and a range around a single statement of work, records once for each time that the source passes it.
 - A range around several statements may be torn apart. For each pair of payloads (at begin, at end) there are then at
   least as many parts as times that the source passes it, and at most that many for each statement of work inside.
@@ -69,7 +70,7 @@ _Pair = tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class Recorded:
-    """What one thread of a CTA recorded, in order. ``shift``: what the scheduler added to the author's thread ids."""
+    """What one thread of a CTA recorded, in order. ``author``: which of the author's threads it is, or stands for."""
 
     thread: int
     author: int
@@ -299,7 +300,7 @@ def _reordered(
                 yield f"thread {thread}: the begins and ends of {name} do not alternate"
                 continue
             recorded = [(number, pairs) for number, pairs in parts if pairs]
-            if want and not recorded:
+            if want and not recorded and not _beyond_the_producer(thread, name, observed, structure):
                 yield f"thread {thread}: {name} is missing, expected {_counts(want)}"
             for number, pairs in recorded:
                 most = max(structure.work.get(name, 1), 1)
@@ -308,6 +309,14 @@ def _reordered(
                 many = {p: n for p, n in pairs.items() if n > (want or {}).get(p, 0) * most}
                 if extra or few or many:
                     yield f"thread {number}: {name} expected {_counts(want)}, recorded {_counts(pairs)}"
+
+
+def _beyond_the_producer(thread: int, name: str, observed: _Observed, structure: _Structure) -> bool:
+    """Whether a range is around the producer's work alone, and the producer has no such thread."""
+    threads = max((who.thread - who.author for who in observed.writers), default=0)
+    recorders = [who for who in observed.writers if any(step[1] == name for step in who.steps)]
+    around_work = bool(recorders and structure.work.get(name))
+    return around_work and thread >= threads and all(who.thread < threads for who in recorders)
 
 
 def _nested(who: Recorded, structure: _Structure, expected: list[_Step]) -> Iterator[str]:
