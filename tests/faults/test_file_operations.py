@@ -27,6 +27,7 @@ from tltrace_nb.core.compile import cache, device
 from tltrace_nb.core.compile.ir import shown_source
 from tltrace_nb.core.runtime import environment
 from tltrace_nb.core.trace import Trace, TraceFileError
+from tltrace_nb.course import grading
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE
 from tltrace_nb.data.slots import HEADER
 from tltrace_nb.processes import Run, Traced
@@ -134,6 +135,7 @@ perfetto = writing(Trace.to_perfetto, "t.pftrace")
 packed = writing(Trace.to_perfetto, "t.pftrace.gz")
 chrome = writing(Trace.to_chrome, "t.json")
 parquet = writing(Trace.to_parquet, "t.parquet")
+graded = writing(lambda _, path: grading.write_csv({"a.ipynb": []}, Path(path)), "grades.csv")
 
 
 def read_lazily(case: Case) -> None:
@@ -359,6 +361,13 @@ def compare(case: Case) -> None:
     shows(case, "compare", str(case.folder), str(RECORDED / "add.tltrace"))
 
 
+def grade(case: Case) -> None:
+    """Hand in a lesson without a cell, as itself."""
+    notebook = case.folder / "lesson.ipynb"
+    notebook.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', encoding="utf-8")
+    shows(case, "grade", str(notebook), str(notebook))
+
+
 def recorded_demo(case: Case) -> None:
     """The demo of a recorded trace."""
     code = case.act(lambda: demo.main(["--trace", "add", "--output", str(case.folder)], RECORDED))
@@ -470,7 +479,8 @@ TABLE: list[tuple[str, str, Scenario, str]] = [
     ("widget.html.write_html", "write", page, AS_IT_WAS),
     ("export.picture.write_svg", "write", svg, AS_IT_WAS),
     ("export.picture.write_png", "write", png, AS_IT_WAS),
-    ("export.perfetto.write_perfetto", "write", perfetto, AS_IT_WAS),
+    ("export.perfetto.write_perfetto", "write, write (2)", perfetto, AS_IT_WAS),
+    ("course.grading.write_csv", "write", graded, AS_IT_WAS),
     ("export.chrome.write_chrome", "write, write (2), write (3)", chrome, AS_IT_WAS),
     ("export.parquet.write_parquet", "write_table", parquet, AS_IT_WAS),
     ("data.tracefile.read_trace", "open, zipfile.ZipFile, os.fstat, read, open (2)", read, THE_NAME),
@@ -515,6 +525,8 @@ TABLE: list[tuple[str, str, Scenario, str]] = [
     ("cli._open", "tempfile.mkdtemp, webbrowser.open", open_in_the_browser, EXIT_1),
     ("cli._open", "shutil.rmtree", open_what_cannot_be_written, EXIT_1),
     ("data.tracefile.files_at", "is_dir, glob", compare, EXIT_1),
+    ("course.grading.read", "read", grade, EXIT_1),
+    ("cli._grade", "cwd", grade, EXIT_1),
     ("demo.recorded_traces", "rglob", recorded_demo, EXIT_1),
     ("demo.report", "mkdir", recorded_demo, EXIT_1),
     ("datasets.__init__.names", "glob", dataset_names, THE_NAME),
@@ -544,6 +556,14 @@ OTHERS = {
     "widget.timeline.Timeline._ipython_display_: open": "no file operation: a widget's",
     "widget.timeline.Timeline._ipython_display_: open (2)": "no file operation: a widget's",
     "distributed._answer: read": "no file operation: a clock's",
+    "cli._grade: read": "no file operation: the course's, which has a row",
+    "cli._grade: read (2)": "as above",
+    "course.kernels.complaint: linecache.getline": "it gives no line for a file that cannot be read",
+    "simulator.races.device_code.DeviceStatements._store: touch": "no file operation: of memory that is watched",
+    "simulator.races.device_code.DeviceExpressions._bufferload: touch": "as above",
+    "simulator.races.device_code.DeviceExpressions.reads: touch": "as above",
+    "simulator.races.strands.Strand.all_reduce: touch": "as above",
+    "simulator.races.strands.Strand.all_reduce: touch (2)": "as above",
 }
 """Operations that cannot be made to fail, and calls that only look like operations."""
 

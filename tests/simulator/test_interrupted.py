@@ -117,7 +117,7 @@ def _endless(yields: bool) -> Any:
 @pytest.mark.parametrize("yields", [True, False])
 def test_an_endless_loop_is_found_and_the_range_around_it_is_there(yields: bool) -> None:
     with pytest.raises(
-        StepLimitError, match=r"kernel endless, CTA \(0, 0, 0\), .*not done after 1,000 turns"
+        StepLimitError, match=r"kernel endless, CTA \(0, 0, 0\), .*not done after 1,000 iterations"
     ) as caught:
         trace.simulate(_endless(yields), torch.ones(64, dtype=torch.int32), step_limit=1000)
     assert f", {line_of(__file__, 'while')}: " in str(caught.value)

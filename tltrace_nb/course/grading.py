@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tltrace_nb.base.errors import TraceError
+from tltrace_nb.base.files import writing
 
 PATIENCE_S = 300
 """For one cell."""
@@ -97,13 +99,13 @@ def table(grades: dict[str, list[Grade]]) -> str:
 
 
 def write_csv(grades: dict[str, list[Grade]], path: Path) -> None:
-    """One row for each exercise of each notebook."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["notebook", "exercise", "credit", "why"])
-        rows.writerows(
-            [name, grade.exercise, grade.credit, grade.why] for name, each in grades.items() for grade in each
-        )
+    """One row for each exercise of each notebook. Raises ``OSError`` where the file cannot be written."""
+    text = io.StringIO(newline="")
+    rows = csv.writer(text)
+    rows.writerow(["notebook", "exercise", "credit", "why"])
+    rows.writerows([name, grade.exercise, grade.credit, grade.why] for name, each in grades.items() for grade in each)
+    with writing(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _grade(title: str, cell: Any, failed: str) -> Grade:

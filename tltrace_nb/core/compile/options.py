@@ -78,7 +78,7 @@ def _recording(name: str, value: Any) -> CtaRuns | Literal["sample"] | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return SAMPLE if value == SAMPLE else wrong(name, value, f"{CTAS}, or {SAMPLE!r}")
+        return SAMPLE if value == SAMPLE else wrong(name, value, f"{CTAS}, or {SAMPLE!r}", TypeError)
     return cta_runs(name, value)
 
 
