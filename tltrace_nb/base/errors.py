@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import traceback
-from collections.abc import Iterator
 from types import TracebackType
 
 _SHELL = "IPython"
@@ -24,16 +23,11 @@ class TraceError(Exception):
         return _drawn(self, own_frames(_in_the_cell(self.__traceback__)))
 
 
-@contextlib.contextmanager
-def in_few_lines() -> Iterator[None]:
-    """Within, IPython draws what others raise as it draws errors of this package; ``%tb`` shows all of it."""
-    try:
-        yield
-    except Exception as error:
-        if not hasattr(error, "_render_traceback_"):
-            with contextlib.suppress(AttributeError):  # an exception with slots
-                error._render_traceback_ = functools.partial(_shortened, error)  # type: ignore[attr-defined]
-        raise
+def shorten(error: Exception) -> None:
+    """Have IPython draw what others raised as it draws errors of this package; ``%tb`` shows all of it."""
+    if not hasattr(error, "_render_traceback_"):
+        with contextlib.suppress(AttributeError):  # an exception with slots
+            error._render_traceback_ = functools.partial(_shortened, error)  # type: ignore[attr-defined]
 
 
 def _shortened(error: Exception) -> list[str]:

@@ -19,7 +19,7 @@ from tilelang.jit.kernel import JITKernel
 from tvm import tirx
 
 from tltrace_nb.base.checks import wrong
-from tltrace_nb.base.errors import DeviceError, NotTracedError, in_few_lines
+from tltrace_nb.base.errors import DeviceError, NotTracedError, shorten
 from tltrace_nb.core.compile import cache
 from tltrace_nb.core.compile.auto.marks import mark
 from tltrace_nb.core.compile.auto.options import Auto, AutoOptions
@@ -142,6 +142,10 @@ def table_of(compiled: Any) -> SiteTable:
 class OwnImpl(JITImpl[Any, Any, Any, Any]):
     """A ``JITImpl`` of ours."""
 
+    def get_tir(self, *args: Any, **kwargs: Any) -> Any:
+        with without_dumps():
+            return super().get_tir(*args, **kwargs)
+
 
 class _StrippedImpl(OwnImpl):
     """TileLang's own JIT on the kernel without its markers."""
@@ -218,8 +222,11 @@ class TraceJit:
         return self._traced[options, model]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with without_dumps(), in_few_lines():
+        try:  # an eager builder is called for each launch: nothing else may stand around it
             return self._impl(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._impl, name)

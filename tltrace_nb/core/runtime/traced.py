@@ -17,7 +17,7 @@ import torch
 from tilelang.jit.kernel import JITKernel
 from tilelang.profiler import Profiler, TensorSupplyType
 
-from tltrace_nb.base.errors import DeviceError, TraceError, in_few_lines
+from tltrace_nb.base.errors import DeviceError, TraceError, shorten
 from tltrace_nb.base.notices import say_once
 from tltrace_nb.core.compile.compilation import Compilation
 from tltrace_nb.core.compile.lowering import Lowering
@@ -272,8 +272,11 @@ class VirtualTracedKernel(RecordingKernel):
         """Run the kernel and capture its launch. Errors as ``launch``."""
         if options:
             raise TypeError(f"kernel {self.table.kernel} takes its arguments by position, got {', '.join(options)}=")
-        with in_few_lines():
+        try:
             return self.launch(inputs, self.captured)[0]
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _context(self) -> Any:
         target = resolve_target({"kind": "cuda", "arch": self.virtual.gpu.architecture})
