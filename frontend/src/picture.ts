@@ -19,6 +19,8 @@ const GHOSTLY = 0.5;
 const PALE = 0.15;
 /** Most arrows of a frame; more cannot be followed. */
 const MOST_ARROWS = 1200;
+/** Height of the letters on bars, in pixels. */
+const LETTERS = 11;
 
 export class Picture {
   private readonly context: CanvasRenderingContext2D;
@@ -242,7 +244,7 @@ export class Picture {
     const { context, scene, texts, ruler } = this;
     const [pad, gap] = [4 * ratio, 5 * ratio];
     const [left, right] = [gutter * ratio, width * ratio];
-    ruler.use(`${11 * ratio}px ${FONT}`);
+    ruler.use(`${LETTERS * ratio}px ${FONT}`);
     context.textAlign = "left";
     context.textBaseline = "middle";
     let style = "";
@@ -256,7 +258,9 @@ export class Picture {
         if (words.name) context.fillRect(from + words.at - gap / 2 - ratio / 4, y - 4 * ratio, ratio / 2, 8 * ratio);
       }
     };
+    const tall = LETTERS * ratio; // below it they would stand on those of the rows beside
     for (const { i, from, to, top, height } of notes.bars) {
+      if (height < tall) continue;
       const inset = to - from < 6 * pad ? pad / 2 : pad;
       const begin = Math.max(from, left) + inset;
       const room = Math.min(to, right) - begin - inset + ratio;
@@ -264,6 +268,7 @@ export class Picture {
       write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
     }
     for (const { i, from, top, height, room } of notes.points) {
+      if (height < tall) continue;
       const begin = from + 8 * ratio;
       const limit = Math.min(from + room - 2 * ratio, right);
       if (limit - begin > 10 * ratio) write(i, begin, limit - begin, top + height / 2 + ratio / 2, theme.ink);

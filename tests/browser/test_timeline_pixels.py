@@ -46,6 +46,21 @@ PIXELS = """() => {
 }"""
 
 
+# What is written as the view is drawn anew.
+WORDS = """() => {
+  const own = CanvasRenderingContext2D.prototype.fillText;
+  const said = [];
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    said.push(text);
+    return own.call(this, text, ...place);
+  };
+  view.scene.look({ from: 1, to: view.scene.events.cycles });
+  view.draw();
+  CanvasRenderingContext2D.prototype.fillText = own;
+  return said;
+}"""
+
+
 @pytest.fixture(scope="module")
 def tab(browser: Any) -> Tab:
     return Tab(browser, viewport={"width": 700, "height": 2600})
@@ -177,3 +192,11 @@ def test_the_picture_is_the_same_after_zooming_there_and_back(tab: Tab) -> None:
     tab.press("w", "w", "d", "s", "0")
     assert tab.do(PIXELS) == before
     assert tab.errors == []
+
+
+@pytest.mark.parametrize(("sms", "written"), [(4, True), (200, False)])
+def test_bars_lower_than_letters_bear_none(tab: Tab, sms: int, written: bool) -> None:
+    """Many SMs are folded to a few pixels each, and words would stand on each other."""
+    every = [span("scale", 0, 90_000, cta=cta, sm=cta) for cta in range(sms)]
+    tab.open(make_trace(every), height=500, theme="light", view={"unit": "cycles"})
+    assert ("scale" in tab.do(WORDS)) == written

@@ -3469,6 +3469,7 @@ var Collected = class {
 var GHOSTLY = 0.5;
 var PALE = 0.15;
 var MOST_ARROWS = 1200;
+var LETTERS = 11;
 var Picture = class {
   constructor(canvas, scene, texts) {
     this.scene = scene;
@@ -3677,7 +3678,7 @@ var Picture = class {
     const { context, scene, texts, ruler } = this;
     const [pad, gap] = [4 * ratio, 5 * ratio];
     const [left, right] = [gutter * ratio, width * ratio];
-    ruler.use(`${11 * ratio}px ${FONT}`);
+    ruler.use(`${LETTERS * ratio}px ${FONT}`);
     context.textAlign = "left";
     context.textBaseline = "middle";
     let style = "";
@@ -3691,7 +3692,9 @@ var Picture = class {
         if (words.name) context.fillRect(from + words.at - gap / 2 - ratio / 4, y - 4 * ratio, ratio / 2, 8 * ratio);
       }
     };
+    const tall = LETTERS * ratio;
     for (const { i, from, to, top, height } of notes.bars) {
+      if (height < tall) continue;
       const inset = to - from < 6 * pad ? pad / 2 : pad;
       const begin = Math.max(from, left) + inset;
       const room = Math.min(to, right) - begin - inset + ratio;
@@ -3699,6 +3702,7 @@ var Picture = class {
       write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
     }
     for (const { i, from, top, height, room } of notes.points) {
+      if (height < tall) continue;
       const begin = from + 8 * ratio;
       const limit = Math.min(from + room - 2 * ratio, right);
       if (limit - begin > 10 * ratio) write(i, begin, limit - begin, top + height / 2 + ratio / 2, theme.ink);
