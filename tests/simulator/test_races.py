@@ -13,6 +13,7 @@ from source_lines import line_of
 
 from tltrace_nb import trace
 from tltrace_nb.core.runtime.virtual import simulate
+from tltrace_nb.explorer.facts import facts_of, table_html
 from tltrace_nb.simulator.errors import RaceError
 
 KERNELS = __file__.replace("test_races", "race_kernels")
@@ -101,10 +102,14 @@ def test_updates_race_unless_they_are_atomic() -> None:
 def test_a_race_is_a_note_unless_it_is_to_be_an_error_or_nothing() -> None:
     given = halves(128, 256), halves(256, 128)
     trace.simulate(specialised(arrive="before"), *given)
-    assert "race on a[0, 0, 0]: an MMA of warp group 0" in trace.last.meta.note
+    noted = "race on a[0, 0, 0]: an MMA of warp group 0"
+    assert noted in trace.last.meta.note
+    assert noted in repr(trace.last)
+    assert noted in trace.last._repr_html_()
+    assert noted in table_html(facts_of(trace.last))
     trace.simulate(specialised(arrive="before"), *given, races="off")
     assert trace.last.meta.note == ""
-    with pytest.raises(RaceError, match=r"kernel specialised: race on a\[0, 0, 0\]"):
+    with pytest.raises(RaceError, match=r"kernel specialised:\n  race on a\[0, 0, 0\]"):
         trace.simulate(specialised(arrive="before"), *given, races="error")
 
 

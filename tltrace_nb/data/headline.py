@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 TOP_NAMES = 5
 TABLE_NAMES = 30
+NOTE = 1000
+"""Characters of a trace's note that are shown."""
 UNMARKED = (
     "no markers in this kernel: write trace.range around its operators, or let --auto of %%tltrace and tltrace run, "
     "or trace.auto, do it"
@@ -34,13 +36,13 @@ UNMARKED = (
 
 
 def text(trace: TraceData) -> str:
-    """Kernel, device, counts, duration, the commonest names, and what is missing."""
+    """Kernel, device, counts, duration, the commonest names, what is missing, and what is noted."""
     counts = trace.events["name"].value_counts()
     counts = counts[counts > 0]
     names = ", ".join(f"{clean(str(name))} × {count:,}" for name, count in counts.head(TOP_NAMES).items())
     more = f" and {len(counts) - TOP_NAMES:,} more" if len(counts) > TOP_NAMES else ""
     told = names + more if trace.table.sites else UNMARKED
-    return "\n  ".join([headline(trace), *([told] if told else []), *troubles(trace)])
+    return "\n  ".join([headline(trace), *([told] if told else []), *troubles(trace), *notes(trace)])
 
 
 def headline(trace: TraceData) -> str:
@@ -106,6 +108,11 @@ def troubles(trace: TraceData) -> list[str]:
         more = ", …" if len(names) > TOP_NAMES else ""
         lines.append(f"{len(silent):,} of {len(sites):,} sites never recorded: {', '.join(names[:TOP_NAMES])}{more}")
     return lines
+
+
+def notes(trace: TraceData) -> list[str]:
+    """What the run was found to be, a race above all, in one line; none where there is nothing to say."""
+    return [clean(trace.meta.note, NOTE)] if trace.meta.note else []
 
 
 def by_name(events: pd.DataFrame) -> pd.DataFrame:
@@ -194,7 +201,7 @@ def _statistics(values: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> 
 
 def html(trace: TraceData) -> str:
     """The same, with a table of names; everything that comes from a kernel is escaped."""
-    told = troubles(trace) if trace.table.sites else [UNMARKED, *troubles(trace)]
+    told = [*([] if trace.table.sites else [UNMARKED]), *troubles(trace), *notes(trace)]
     lines = "".join(f"<br><em>{escape(line)}</em>" for line in told)
     names = by_name(trace.events)
     columns = ("count", "total", "mean", "payload_min", "payload_max")

@@ -15,7 +15,7 @@ from tltrace_nb.analysis.launch import gpu_of, launches
 from tltrace_nb.base.errors import TraceError
 from tltrace_nb.base.numbers import NONE, count, duration, number, percent
 from tltrace_nb.base.words import clean
-from tltrace_nb.data.headline import troubles
+from tltrace_nb.data.headline import notes, troubles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +40,7 @@ class Facts:
 
     ``duration_ns``: first entry to last exit; ``cycles``: the longest CTA. ``places``: CTAs that the GPU holds at once.
     ``occupancy``: warps resident on average, of those that an SM can hold; ``most``: what this kernel allows.
+    ``notes``: what is missing in the trace, and what it notes of the run, a line each.
     """
 
     duration_ns: float
@@ -53,7 +54,7 @@ class Facts:
     most: float
     limited_by: str
     names: pd.DataFrame
-    troubles: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def facts_of(trace: Trace) -> Facts:
@@ -78,7 +79,7 @@ def facts_of(trace: Trace) -> Facts:
         most=most.fraction if most else math.nan,
         limited_by=most.limited_by if most else "",
         names=names.head(MOST_NAMES),
-        troubles=tuple(troubles(trace)),
+        notes=(*troubles(trace), *notes(trace)),
     )
 
 
@@ -136,9 +137,9 @@ def table_html(facts: Facts, shown: Collection[str] = SHOWN) -> str:
         f"<td>{_whole(row.share)}</td><td>{_whole(row.overlap)}</td></tr>"
         for row in _rows(facts.names)
     )
-    notes = "".join(f"<p>{escape(each)}</p>" for each in facts.troubles)
+    noted = "".join(f"<p>{escape(each)}</p>" for each in facts.notes)
     names = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>" if body else ""
-    return f'<div class="tlt-x-facts"><div><dl>{listed}</dl>{meter}</div><div>{names}{notes}</div></div>'
+    return f'<div class="tlt-x-facts"><div><dl>{listed}</dl>{meter}</div><div>{names}{noted}</div></div>'
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,8 +191,8 @@ class ProgramWriter:
         self.thread_groups = ThreadGroups(shape, self._evaluate)
         self.varying = Varying(shape, self.thread_groups.is_split)
 
-    def program(self) -> Program:
-        """Write the whole launch."""
+    def begun(self) -> list[str]:
+        """Write all statements; the first lines of the function, which declares next what they use."""
         shape = self._shape
         for axis, var in zip("xyz", shape.block_vars, strict=True):
             if isinstance(var, tirx.Var):
@@ -203,7 +203,11 @@ class ProgramWriter:
         returns = any(op_name(s).endswith("thread_return") for s, _ in walk(shape.body))
         place = Place(masks=("alive",) if returns else (), thread_groups=tuple(range(len(self.thread_groups.ids))))
         self.statements(shape.body, place)
-        head = ["def run(c):", *(f"    t{axis} = c.threads_{axis}" for axis in "xyz"), "    alive = True"]
+        return ["def run(c):", *(f"    t{axis} = c.threads_{axis}" for axis in "xyz"), "    alive = True"]
+
+    def program(self) -> Program:
+        """Write the whole launch."""
+        head = self.begun()
         uses = list(self._buffers.values())
         for use in uses:
             if use.scope in LOCAL_SCOPES:
@@ -226,7 +230,7 @@ class ProgramWriter:
         scalars = tuple(self._scalars)
         private = self.thread_groups.private()
         return Program(
-            run, source, self._here, lines, arrivals, shape, self.thread_groups.ids, memory, barriers, scalars, private,
+            run, source, self._here, lines, arrivals, self._shape, self.thread_groups.ids, memory, barriers, scalars, private,
             self.spreads,
         )  # fmt: skip
 

@@ -206,7 +206,7 @@ class SimulatedKernel:
         tensors, numbers = {str(d.name): a for d, a in arrays.items()}, {str(v.name): n for v, n in scalars.items()}
         found, unknown = self.checked.races(tensors, numbers, simulated.grids)
         if found and self.races == "error":
-            error = RaceError(f"kernel {self.name}: {'; '.join(map(str, found))}")
+            error = RaceError("\n  ".join([f"kernel {self.name}:", *map(str, found)]))
             error.races = tuple(found)
             raise error
         said = [str(race) for race in found[:_SHOWN_RACES]]

@@ -132,17 +132,7 @@ class DeviceWriter(ProgramWriter):
 
     def device_program(self) -> DeviceProgram:
         """Write the whole function."""
-        shape = self._shape
-        for axis, var in zip("xyz", shape.block_vars, strict=True):
-            if isinstance(var, tirx.Var):
-                self._variables[var] = f"c.block_{axis}"
-        for axis, var, extent in zip("xyz", shape.thread_vars, shape.block, strict=True):
-            if isinstance(var, tirx.Var):
-                self._variables[var] = f"t{axis}" if extent > 1 else "0"
-        returns = any(op_name(s).endswith("thread_return") for s, _ in walk(shape.body))
-        place = Place(masks=("alive",) if returns else (), thread_groups=tuple(range(len(self.thread_groups.ids))))
-        self.statements(shape.body, place)
-        head = ["def run(c):", *(f"    t{axis} = c.threads_{axis}" for axis in "xyz"), "    alive = True"]
+        head = self.begun()
         for buffer, use in self._buffers.items():
             head.append(f"    b{use.number} = {self.registers_text(buffer, '(c.n, )')}")
         head += [f"    m{i} = c.memory({i})" for i in self._memory_uses.values()]
@@ -159,7 +149,7 @@ class DeviceWriter(ProgramWriter):
         barriers = tuple((str(data.name), self._barrier_sizes[data]) for data in self._barrier_uses)
         granule = math.gcd(*self.sizes, _MOST_GRANULE)
         return DeviceProgram(
-            self.func, run, source, shape, self.thread_groups.ids, tuple(self.sites), memories, barriers,
+            self.func, run, source, self._shape, self.thread_groups.ids, tuple(self.sites), memories, barriers,
             tuple(self._scalars), self._shared_bytes, granule,
         )  # fmt: skip
 
