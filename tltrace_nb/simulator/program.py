@@ -230,8 +230,8 @@ class ProgramWriter:
         scalars = tuple(self._scalars)
         private = self.thread_groups.private()
         return Program(
-            run, source, self._here, lines, arrivals, self._shape, self.thread_groups.ids, memory, barriers, scalars, private,
-            self.spreads,
+            run, source, self._here, lines, arrivals, self._shape, self.thread_groups.ids, memory, barriers, scalars,
+            private, self.spreads,
         )  # fmt: skip
 
     # ---- text
