@@ -169,6 +169,16 @@ def test_simulate_takes_a_kernel_and_numpy() -> None:
     assert trace.last.ctas["sm"].nunique() == 4
 
 
+def test_a_kernel_of_scalars_alone_gives_tensors() -> None:
+    @T.prim_func
+    def counted(first: T.int32, B: T.Tensor((N,), "int32")):
+        with T.Kernel(4, threads=128) as bx:
+            for i in T.Parallel(128):
+                B[bx * 128 + i] = first + bx * 128 + i
+
+    assert torch.equal(trace.simulate(counted, 7, out_idx=[-1]), torch.arange(7, 7 + N, dtype=torch.int32))
+
+
 def test_simulate_takes_a_bare_kernel() -> None:
     @T.prim_func
     def bare(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):

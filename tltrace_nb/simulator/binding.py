@@ -90,7 +90,8 @@ class _Binder:
                 self._take(self._buffers[param], value)
             else:
                 self._bound.scalars[param] = self._scalar(param, value)
-        as_torch = any(not isinstance(v, np.ndarray | numbers.Number) for v in inputs) or not inputs
+        arrays = [v for v in inputs if not isinstance(v, numbers.Number)]
+        as_torch = not arrays or any(not isinstance(v, np.ndarray) for v in arrays)
         for i in sorted(made):
             self._make(self._params[i], as_torch)
         return self._bound
