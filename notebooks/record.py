@@ -64,7 +64,7 @@ def record(notebook: Path, folder: Path) -> int:
             for name in cell.records:
                 captured = trace.last
                 assert captured is not None, f"{notebook.name}: cell {cell.number} captured no trace"
-                captured.meta = dataclasses.replace(captured.meta, command=command, note=f"of {notebook.stem}")
+                captured.meta = dataclasses.replace(captured.meta, command=command)
                 captured.save(home / f"{name}.tltrace")
                 print(f"{notebook.name}: {name}, {len(captured):,} events on {captured.meta.gpu}")
     finally:
