@@ -116,7 +116,7 @@ export class Remarks {
       which: "notes",
       words: "",
       linked: false,
-      spans: { ...spans, thread: column("thread"), lane: null, launch: null },
+      spans: { ...spans, thread: column("thread"), lane: null, part: null },
     };
     return new Bands(over, this.scene);
   }

@@ -308,11 +308,12 @@ class Timeline(anywidget.AnyWidget):
 
     @checked(title=text)
     def show(self, what: str | pd.DataFrame | None, title: str = "") -> None:
-        """Draw bands over the lanes: the critical path, waits with their cause, or the rows of any frame.
+        """Draw bands over the lanes: the critical path, waits with their cause, waves, or the rows of any frame.
 
-        ``what``: ``"critical path"``, ``"waits"``, a frame, or ``None`` for nothing any more. A frame needs the columns
-        ``start`` and ``end``, in cycles since the CTA's entry, and ``cta``; ``thread`` keeps a band to the lanes of
-        one, ``lane`` to those of that name, and ``name`` is written on it. ``title`` stands over the lanes. Raises
+        ``what``: ``"critical path"``, ``"waits"``, ``"waves"`` (where CTAs take each other's slots, and when SMs have
+        none), a frame, or ``None`` for nothing any more. A frame needs the columns ``start`` and ``end``, in cycles
+        since the CTA's entry, and ``cta``; a row whose end is its start is a mark. ``thread`` keeps a band to the lanes
+        of one, ``lane`` to those of that name, and ``name`` is written on it. ``title`` stands over the lanes. Raises
         ``ValueError`` for another text and for a frame without these columns, ``TypeError`` for something else.
 
         >>> timeline.show("waits")

@@ -1142,13 +1142,15 @@ var Places = class {
 // src/bands.ts
 var MOST_DRAWN = 4e3;
 var EDGE = 3;
+var MARK = 2;
+var FLAG = 4;
 var Bands = class {
   constructor(over, scene) {
     this.over = over;
     this.scene = scene;
-    const { cta, launch, start, end } = over.spans;
+    const { cta, part, start, end } = over.spans;
     cta.forEach((id, n) => {
-      const key = keyOf(id, launch?.[n] ?? null);
+      const key = keyOf(id, part?.[n] ?? null);
       const known = this.byCta.get(key);
       if (known) known.push(n);
       else this.byCta.set(key, [n]);
@@ -1180,7 +1182,7 @@ var Bands = class {
       if (strip.kind === "head") continue;
       const done = /* @__PURE__ */ new Set();
       for (const lane of strip.node.lanes) {
-        const key = keyOf(lane.cta, lane.launch);
+        const key = keyOf(lane.cta, lane.launch ?? lane.rank);
         const spans = this.byCta.get(key);
         if (!spans) continue;
         const { offset, rate } = scene.axis.line(lane);
@@ -1195,7 +1197,11 @@ var Bands = class {
           const place = (value) => xOf(offset + rate * (value - origin), scene.span, frame) * ratio;
           const [left, right] = [place(over.spans.start[n]), place(over.spans.end[n])];
           const box = { x: left, y: (y + 1) * ratio, w: Math.max(right - left, ratio), h: (strip.body - 2) * ratio };
-          this.band(context, box, over.spans.text[n], frame, theme);
+          if (right > left) this.band(context, box, over.spans.text[n], frame, theme);
+          else {
+            const until = k + 1 < spans.length ? place(over.spans.start[spans[k + 1]]) : Number.POSITIVE_INFINITY;
+            this.mark(context, { ...box, w: until - left }, over.spans.text[n], frame, theme);
+          }
           drawn++;
           if (begins.has(n)) continue;
           begins.set(n, { x: left, y: box.y + box.h / 2 });
@@ -1205,16 +1211,33 @@ var Bands = class {
     }
     if (over.linked) this.links(context, begins, ends, frame, theme);
   }
-  band(context, box, text, { ratio, width, gutter }, theme) {
+  band(context, box, text, frame, theme) {
+    const { ratio } = frame;
     context.fillStyle = theme.accent;
     context.globalAlpha = this.over.linked ? 0 : 0.12;
     context.fillRect(box.x, box.y, box.w, box.h);
     context.globalAlpha = 1;
-    context.fillRect(box.x, box.y + box.h - EDGE * ratio, box.w, EDGE * ratio);
+    const edge = Math.min(EDGE * ratio, box.h / 3);
+    context.fillRect(box.x, box.y + box.h - edge, box.w, edge);
     context.fillRect(box.x, box.y, ratio, box.h);
+    if (!this.over.linked) this.text(context, box, text, frame, theme);
+  }
+  /** A line, and at it the text on a flag, which is read over the words of a bar. */
+  mark(context, box, text, frame, theme) {
+    const { ratio, gutter } = frame;
+    context.fillStyle = theme.accent;
+    context.fillRect(Math.round(box.x) - ratio, box.y, MARK * ratio, box.h);
+    const wide = context.measureText(text).width + 2 * FLAG * ratio;
+    if (!text || wide > box.w || box.x < gutter * ratio || box.h < LABEL * ratio) return;
+    context.fillRect(box.x, box.y, wide, LABEL * ratio);
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.fillText(text, box.x + FLAG * ratio, box.y + (LABEL / 2 + 0.5) * ratio);
+  }
+  /** As much of a text as has room in a box; none where the box is lower than its letters. */
+  text(context, box, text, { ratio, width, gutter }, theme) {
     const from = Math.max(box.x, gutter * ratio) + 4 * ratio;
     const room = Math.min(box.x + box.w, width * ratio) - from - 3 * ratio;
-    if (this.over.linked || !text || room < 40 * ratio) return;
+    if (!text || room < 40 * ratio || box.h < LABEL * ratio) return;
     context.save();
     context.beginPath();
     context.rect(from - 2 * ratio, box.y, room + 2 * ratio, box.h);
@@ -1241,8 +1264,8 @@ var Bands = class {
     context.stroke();
   }
 };
-function keyOf(cta, launch) {
-  return `${launch ?? ""}|${cta}`;
+function keyOf(cta, part) {
+  return `${part ?? ""}|${cta}`;
 }
 
 // src/color.ts
@@ -4163,7 +4186,7 @@ var Remarks = class {
       which: "notes",
       words: "",
       linked: false,
-      spans: { ...spans, thread: column("thread"), lane: null, launch: null }
+      spans: { ...spans, thread: column("thread"), lane: null, part: null }
     };
     return new Bands(over, this.scene);
   }
