@@ -93,7 +93,7 @@ export class Bar {
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
     const badge = header.badge;
     const lines = button("Lines", "lines of the kernel, with their time (O)");
-    const stats = button("Stats", "durations of all CTAs, and the average iteration (I)");
+    const stats = button("Stats", "durations of all CTAs, time by nesting, the average iteration (I)");
     const save = button("Save", "copy or save the picture, save the rows");
     const [all, help] = [
       button("Fit", "show everything (0, or double click beside all events)"),

@@ -80,6 +80,10 @@ export const STYLE = `
 .tlt-aggregate section { min-width: 0; overflow-x: auto; }
 .tlt-aggregate button { border: 0; height: 22px; padding: 1px 4px; }
 .tlt-histogram { display: block; background: var(--tlt-head); }
+.tlt-flame { position: relative; }
+.tlt .tlt-flame button { position: absolute; height: 20px; min-width: 0; padding: 0 4px; border-radius: 2px; font-size: 11px;
+  text-align: left; white-space: nowrap; overflow: hidden; border-right: 1px solid var(--tlt-ground); }
+.tlt .tlt-flame button:hover { filter: brightness(1.12); }
 .tlt-fold { display: grid; grid-template-columns: 150px 1fr; gap: 8px; align-items: center; }
 .tlt-fold > :first-child { color: var(--tlt-soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .tlt-fold svg { display: block; background: var(--tlt-head); }

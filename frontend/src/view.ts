@@ -274,7 +274,7 @@ export class View {
     scene.on("focus", () => {
       this.panel.show();
       this.lines.mark();
-      this.aggregate.show();
+      this.aggregate.follow();
       this.spoken.say();
       this.bar.show();
       this.ask();

@@ -100,7 +100,7 @@ def waits(trace: TraceLike) -> dict[str, Any]:
 
 
 def waves(trace: TraceLike) -> dict[str, Any]:
-    """Where CTAs take each other's slots and when SMs have none; in words how many waves there are, and what is idle."""
+    """Where CTAs take each other's slots and when SMs have none; in words how many waves, and what is idle."""
 
     def of(one: TraceData) -> tuple[pd.DataFrame, tuple[str, ...]]:
         from tltrace_nb.analysis.waves import ctas_in_waves, idle_stretches, waves

@@ -639,6 +639,137 @@ function eventsInView(scene, most) {
   return { positions, more: false };
 }
 
+// src/color.ts
+function parse(color) {
+  if (color.startsWith("#")) {
+    const hex = color.length === 4 ? [...color.slice(1)].map((c) => c + c).join("") : color.slice(1, 7);
+    return [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+  }
+  const parts = color.match(/[\d.]+/g)?.map(Number) ?? [];
+  return parts.length >= 3 ? [parts[0], parts[1], parts[2]] : [255, 255, 255];
+}
+function mix(a, b, share) {
+  return a.map((value, i) => Math.round(value + (b[i] - value) * share));
+}
+function css([r, g, b]) {
+  return `#${(1 << 24 | r << 16 | g << 8 | b).toString(16).slice(1)}`;
+}
+function luminance(color) {
+  const [r, g, b] = color.map((value) => {
+    const v = value / 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+function ink(color) {
+  return luminance(color) > 0.18 ? "#111111" : "#ffffff";
+}
+function pixel([r, g, b]) {
+  return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+}
+var CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"].map(parse);
+var SIGNED = ["#0b4f8a", "#56b4e9", "#c9ccd1", "#e69f00", "#a34700"].map(parse);
+function scale(stops, share) {
+  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+  const low = Math.min(Math.floor(at), stops.length - 2);
+  return mix(stops[low], stops[low + 1], at - low);
+}
+function sequential(steps) {
+  return Array.from({ length: steps }, (_, i) => scale(CIVIDIS, 0.2 + 0.8 * i / (steps - 1)));
+}
+function diverging(steps) {
+  return Array.from({ length: steps }, (_, i) => scale(SIGNED, i / (steps - 1)));
+}
+
+// src/nesting.ts
+function nest(events, axis, wanted) {
+  const roots = /* @__PURE__ */ new Map();
+  const paths = [];
+  const number2 = /* @__PURE__ */ new Map();
+  const pathOf = new Int32Array(events.count).fill(-1);
+  for (const lane of events.lanes) {
+    const { rate } = axis.line(lane);
+    const open = [];
+    for (const i of inOrder(events, lane, wanted)) {
+      const [start, end] = [events.start[i], events.end(i)];
+      while (open.length && (open[open.length - 1].end < end || open[open.length - 1].end <= start)) open.pop();
+      const outer = open.length ? open[open.length - 1] : null;
+      if (outer) {
+        outer.path.self -= rate * Math.max(end - Math.max(start, outer.until), 0);
+        outer.until = Math.max(outer.until, end);
+      }
+      const siblings2 = outer ? outer.path.inside : roots;
+      const name2 = events.nameCode(i);
+      let path = siblings2.get(name2);
+      if (!path) {
+        path = { name: name2, above: outer?.path ?? null, inside: /* @__PURE__ */ new Map(), count: 0, total: 0, self: 0 };
+        siblings2.set(name2, path);
+        number2.set(path, paths.push(path) - 1);
+      }
+      path.count++;
+      path.total += rate * (end - start);
+      path.self += rate * (end - start);
+      pathOf[i] = number2.get(path);
+      open.push({ path, end, until: start });
+    }
+  }
+  return { roots: largestFirst(roots.values()), of: (i) => paths[pathOf[i]] ?? null };
+}
+function largestFirst(paths) {
+  return [...paths].sort((a, b) => b.total - a.total || a.name - b.name);
+}
+function widthOf({ self, inside: inside2 }) {
+  let width = self;
+  for (const each of inside2.values()) width += widthOf(each);
+  return width;
+}
+function inOrder(events, lane, wanted) {
+  const found = [];
+  for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+    if (!events.isInstant(i) && wanted(i)) found.push(i);
+  if (lane.rows === 1) return found;
+  const { start, duration: duration2, id } = events;
+  return found.sort((a, b) => start[a] - start[b] || duration2[b] - duration2[a] || id[a] - id[b]);
+}
+
+// src/flame.ts
+var ROW = 21;
+var LEAST = 1 / 1500;
+function flame(scene, nesting, choose) {
+  const whole = nesting.roots.reduce((sum, path) => sum + widthOf(path), 0) || 1;
+  const boxes = [];
+  let rows = 0;
+  const add2 = (paths, left, row) => {
+    let x = left;
+    for (const path of largestFirst(paths)) {
+      const share = widthOf(path) / whole;
+      if (share >= LEAST) {
+        boxes.push(box(scene, path, x, share, row, choose));
+        rows = Math.max(rows, row + 1);
+        add2(path.inside.values(), x, row + 1);
+      }
+      x += share;
+    }
+  };
+  add2(nesting.roots, 0, 0);
+  const root = h("div", { class: "tlt-flame", role: "group", "aria-label": "Time by nesting" }, ...boxes);
+  root.style.height = `${rows * ROW}px`;
+  return root;
+}
+function box({ events, paint, axis }, path, left, share, row, choose) {
+  const names = [];
+  for (let each = path; each; each = each.above) names.unshift(clean(events.names[each.name], 60));
+  const { total, self } = path;
+  const [all, own] = [total, self].map((time2) => duration(time2, axis.unit));
+  const words = `${names.join(" / ")}: ${count(path.count, "time")}, ${all}`;
+  const title = path.inside.size ? `${words}, ${own} of it in no range inside` : words;
+  const button2 = h("button", { type: "button", title, "aria-label": title }, h("bdi", {}, names[names.length - 1]));
+  const color = paint.nameRgb(path.name);
+  button2.style.cssText = `left:${100 * left}%;top:${row * ROW}px;width:${100 * share}%;background:${css(color)};color:${ink(color)}`;
+  button2.addEventListener("click", () => choose(path));
+  return button2;
+}
+
 // src/stats.ts
 function statistics(events, axis, positions) {
   const counts = /* @__PURE__ */ new Map();
@@ -753,585 +884,6 @@ function usualAnchor(events) {
     if (events.code[i] !== HIDDEN && !events.isInstant(i))
       counts.set(events.nameCode(i), (counts.get(events.nameCode(i)) ?? 0) + 1);
   return [...counts].reduce((most, each) => each[1] > most[1] ? each : most)[0];
-}
-
-// src/aggregate.ts
-var BINS = 32;
-var [WIDE, HIGH] = [160, 20];
-var MOST_NAMES = 60;
-var Aggregate = class {
-  constructor(scene) {
-    this.scene = scene;
-  }
-  scene;
-  root = h("div", { class: "tlt-aggregate", role: "region", "aria-label": "All CTAs", hidden: true });
-  /** The name that an iteration begins with, where a reader has chosen it. */
-  anchor = -1;
-  toggle() {
-    this.root.hidden = !this.root.hidden;
-    this.show();
-  }
-  /** Anew, of the selected events, else of all that are not hidden. */
-  show() {
-    if (this.root.hidden) return;
-    this.root.replaceChildren(this.names(), this.iteration());
-  }
-  names() {
-    const { events, axis, selected } = this.scene;
-    const lengths = /* @__PURE__ */ new Map();
-    const add2 = (i, rate) => {
-      if (events.code[i] === HIDDEN || events.isInstant(i)) return;
-      const list = lengths.get(events.nameCode(i));
-      const one = { length: rate * events.duration[i], i };
-      if (list) list.push(one);
-      else lengths.set(events.nameCode(i), [one]);
-    };
-    if (selected) for (const i of selected) add2(i, axis.line(events.laneOf(i)).rate);
-    else
-      for (let row = 0; row < events.rowLane.length; row++) {
-        const { rate } = axis.line(events.lanes[events.rowLane[row]]);
-        for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) add2(i, rate);
-      }
-    const total = (list) => list.reduce((sum, { length }) => sum + length, 0);
-    const order = [...lengths].sort((a, b) => total(b[1]) - total(a[1])).slice(0, MOST_NAMES);
-    const body = h("tbody", {}, ...order.map(([name2, list]) => this.row(name2, list)));
-    const heads = ["name", "durations", "count", "least", "p10", "p50", "p90", "p99", "most"];
-    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
-    const title = `Durations of ${selected ? "what is selected" : "all CTAs"}, ${axis.unit}`;
-    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body));
-  }
-  row(name2, list) {
-    const { events } = this.scene;
-    const sorted = Float64Array.from(list, ({ length }) => length).sort();
-    const text = (value) => number(value, value % 1 ? 1 : 0);
-    const at = [0, 0.1, 0.5, 0.9, 0.99, 1].map((share) => text(quantile(sorted, share)));
-    return h(
-      "tr",
-      {},
-      h("td", {}, clean(events.names[name2], 60)),
-      h("td", {}, this.histogram(name2, list, sorted)),
-      h("td", {}, number(list.length)),
-      ...at.map((value) => h("td", {}, value))
-    );
-  }
-  /** Bars from the least to the greatest duration; a click on one selects its events. */
-  histogram(name2, list, sorted) {
-    const [low, high] = [sorted[0], sorted[sorted.length - 1]];
-    const binOf = (length) => high > low ? Math.min(Math.floor((length - low) / (high - low) * BINS), BINS - 1) : 0;
-    const counts = new Uint32Array(BINS);
-    for (const { length } of list) counts[binOf(length)]++;
-    const most = counts.reduce((a, b) => Math.max(a, b), 1);
-    const picture = svg("svg", { width: WIDE, height: HIGH, viewBox: `0 0 ${WIDE} ${HIGH}`, class: "tlt-histogram" });
-    counts.forEach((n, bin) => {
-      const tall = n ? Math.max(n / most * (HIGH - 1), 1.5) : 0;
-      const wide = WIDE / BINS;
-      picture.append(
-        svg("rect", {
-          x: bin * wide,
-          y: HIGH - tall,
-          width: wide - 0.5,
-          height: tall,
-          fill: this.scene.paint.nameCss(name2)
-        })
-      );
-    });
-    const button2 = h("button", {
-      type: "button",
-      title: "a click selects the events of a bar",
-      "aria-label": "histogram"
-    });
-    button2.append(picture);
-    button2.addEventListener("click", (event) => {
-      const box = picture.getBoundingClientRect();
-      const bin = Math.floor((event.clientX - box.left) / box.width * BINS);
-      const chosen = list.filter(({ length }) => binOf(length) === bin).map(({ i }) => i);
-      if (chosen.length) this.scene.select(Uint32Array.from(chosen).sort());
-    });
-    return button2;
-  }
-  iteration() {
-    const { events, focused } = this.scene;
-    if (focused >= 0) this.anchor = events.nameCode(focused);
-    const anchor = this.anchor >= 0 ? this.anchor : usualAnchor(events);
-    const folded = anchor < 0 ? null : fold(events, anchor);
-    if (!folded) return h("section", {}, h("h3", {}, "No iterations: no range is there twice on a lane"));
-    const from = clean(events.names[anchor], 40);
-    const [, period] = folded.period;
-    const title = `The average iteration, from ${from} to ${from}: ${duration(period, "cycles")}`;
-    const of = `median of ${count(folded.iterations, "iteration")}; thin lines: from p10 to p90; click an event of another name to begin there`;
-    const rows = folded.rows.map(
-      ({ label, bars }) => h("div", { class: "tlt-fold" }, h("span", {}, label), wrap(this.folded(folded, bars)))
-    );
-    return h("section", {}, h("h3", {}, title), h("div", { class: "tlt-count" }, of), ...rows);
-  }
-  folded(folded, bars) {
-    const most = Math.max(folded.period[2], ...folded.rows.flatMap((row) => row.bars.map(({ end }) => end[1])), 1);
-    const picture = svg("svg", {
-      width: "100%",
-      height: HIGH,
-      viewBox: `0 0 1000 ${HIGH}`,
-      preserveAspectRatio: "none"
-    });
-    const x = (cycles) => 1e3 * cycles / most;
-    for (const { name: name2, start, end, share } of bars) {
-      const color = this.scene.paint.nameCss(name2);
-      const wide = Math.max(x(end[1]) - x(start[1]), 1.5);
-      const bar = svg("rect", { x: x(start[1]), y: 3, width: wide, height: HIGH - 8, fill: color, opacity: share });
-      const words = `${this.scene.events.names[name2]}: ${duration(start[1], "cycles")} to ${duration(end[1], "cycles")}`;
-      const title = svg("title", {});
-      title.textContent = words;
-      bar.append(title);
-      picture.append(bar);
-      for (const [low, , high] of [start, end])
-        picture.append(
-          svg("rect", { x: x(low), y: HIGH - 4, width: Math.max(x(high) - x(low), 1), height: 2, fill: color })
-        );
-    }
-    picture.append(svg("rect", { x: x(folded.period[1]), y: 0, width: 1, height: HIGH, fill: "currentColor" }));
-    return picture;
-  }
-};
-function wrap(picture) {
-  const box = h("span");
-  box.append(picture);
-  return box;
-}
-function namespaceOfPictures() {
-  return new DOMParser().parseFromString("<svg></svg>", "text/html").body.children[0].namespaceURI;
-}
-function svg(tag, attributes) {
-  const element = document.createElementNS(namespaceOfPictures(), tag);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  return element;
-}
-
-// src/tree.ts
-var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
-var ROW = 18;
-var GAP = 4;
-var HEAD = 20;
-var LABEL = 13;
-var WHOLE2 = 533;
-var LEAST_FOLDED = 4;
-var HIGH2 = 3;
-var MOST_FOLDED = 8e4;
-var UNDER = 7;
-var PART_KEY = ({ rank, launch }) => rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "";
-var PART = ({ rank, launch, kernel }) => {
-  if (rank !== null) return `rank ${rank}`;
-  return launch !== null ? [`launch ${launch}`, clean(kernel, 30)].filter(Boolean).join(" · ") : "";
-};
-var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
-var CTA = (lane) => `CTA ${lane.cta}`;
-var THREAD = (lane) => {
-  const words = [lane.group, lane.role].filter((word) => word && word !== "default");
-  return [...new Set(words.map((word) => clean(word, 24))), `t${lane.thread}`].join(" ");
-};
-var LANE = (lane) => clean(lane.name, 40);
-var STEPS = [
-  { key: PART_KEY, words: PART },
-  { key: (lane) => `sm${lane.sm}`, words: SM },
-  { key: (lane) => `cta${lane.cta}`, words: CTA },
-  { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
-  { key: (lane) => `lane${lane.name}`, words: LANE }
-];
-function tree(lanes) {
-  const ordered = [...lanes].sort(
-    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || (a.launch ?? 0) - (b.launch ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
-  );
-  return branches(ordered, 0, "", "", 0);
-}
-function branches(lanes, step2, key, label, depth) {
-  const groups = /* @__PURE__ */ new Map();
-  for (const lane of lanes) {
-    const own = STEPS[step2].key(lane);
-    const group = groups.get(own);
-    if (group) group.push(lane);
-    else groups.set(own, [lane]);
-  }
-  return [...groups].flatMap(([own, members]) => {
-    if (!own) return branches(members, step2 + 1, key, label, depth);
-    const path = key ? `${key}/${own}` : own;
-    const words = [label, STEPS[step2].words(members[0])].filter(Boolean).join(" · ");
-    if (step2 === STEPS.length - 1)
-      return [
-        {
-          key: path,
-          label: groups.size === 1 && label && own === "lanemain" ? label : words,
-          children: [],
-          lanes: members,
-          depth
-        }
-      ];
-    const alone = new Set(members.map(STEPS[step2 + 1].key)).size === 1;
-    if (alone) return branches(members, step2 + 1, path, words, depth);
-    return [
-      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
-    ];
-  });
-}
-var Rows = class {
-  pinned = [];
-  strips = [];
-  /** Heights of the two parts. */
-  pinnedHeight = 0;
-  height;
-  /** How many nodes are hidden. */
-  hiddenCount;
-  /** `under`: pixels at the bottom of every strip with events. */
-  constructor(roots, arrangement, under = 0) {
-    let top = 0;
-    let hidden = 0;
-    const share = Math.floor(WHOLE2 / Math.max(arrangement.collapsed.size, 1));
-    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
-    const add2 = (into, node, depth, label) => {
-      if (arrangement.hidden.has(node.key)) {
-        hidden++;
-        return;
-      }
-      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
-      const body = kind === "lane" ? node.lanes[0].rows * ROW + GAP : kind === "summary" ? folded : HEAD;
-      const height = kind === "head" ? body : body + under;
-      const strip = { node, label, kind, depth, top, height, body, bottom: top + height };
-      into.push(strip);
-      top += height;
-      if (kind !== "head") return;
-      for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1, child.label);
-      strip.bottom = top;
-    };
-    if (arrangement.pinned.length) {
-      const byKey = index(roots, new Set(arrangement.pinned));
-      for (const key of arrangement.pinned) {
-        const found = byKey.get(key);
-        if (found) add2(this.pinned, found.node, 0, found.label);
-      }
-      this.pinnedHeight = top;
-      top = 0;
-      hidden = 0;
-    }
-    for (const root of inOrder(roots, "", arrangement)) add2(this.strips, root, 0, root.label);
-    this.height = top;
-    this.hiddenCount = hidden;
-  }
-  /** The strips that `from`..`to` (pixels from the top of the lanes) touch. */
-  between(from, to) {
-    const found = [];
-    for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
-    return found;
-  }
-  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
-  stuck(scroll) {
-    const found = [];
-    for (; ; ) {
-      const y = scroll + found.length * HEAD;
-      let n = this.at(y);
-      while (n > 0 && this.strips[n]?.depth > found.length) n--;
-      const strip = this.strips[n];
-      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
-        return found;
-      found.push(strip);
-    }
-  }
-  /** The number of the strip at `y`, or the number of strips below the last. */
-  at(y) {
-    let low = 0;
-    let high = this.strips.length;
-    while (low < high) {
-      const middle = low + high >>> 1;
-      if (this.strips[middle].top + this.strips[middle].height > y) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-  /** The strip that shows `lane`, be it its own or that of a collapsed branch. */
-  showing(lane) {
-    return this.strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane));
-  }
-};
-function inOrder(nodes, parent, arrangement) {
-  const wanted = arrangement.order.get(parent);
-  if (!wanted) return nodes;
-  const place = new Map(wanted.map((key, n) => [key, n]));
-  return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
-}
-function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
-  for (const node of nodes) {
-    const label = above ? `${above} · ${node.label}` : node.label;
-    if (wanted.has(node.key)) found.set(node.key, { node, label });
-    index(node.children, wanted, label, found);
-  }
-  return found;
-}
-function foldedAtFirst(roots, count2) {
-  if (count2 > MOST_FOLDED) return [];
-  const whole = new Rows(roots, PLAIN).height;
-  const nodes = roots.flatMap((root) => hasParts(root) && root.children.length ? root.children : [root]);
-  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH2 * WHOLE2;
-  return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
-}
-function hasParts({ lanes: [first] }) {
-  return first.rank !== null || first.launch !== null;
-}
-function siblings(roots, key, arrangement) {
-  const search = (nodes, parent) => {
-    if (nodes.some((node) => node.key === key))
-      return { parent, keys: inOrder(nodes, parent, arrangement).map((node) => node.key) };
-    for (const node of nodes) {
-      const found = search(node.children, node.key);
-      if (found) return found;
-    }
-    return null;
-  };
-  return search(roots, "") ?? { parent: "", keys: [] };
-}
-
-// src/frame.ts
-var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
-var AXIS = 26;
-function placed(scene, frame) {
-  const { rows, state } = scene;
-  const top = AXIS + rows.pinnedHeight;
-  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
-  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
-  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
-}
-function stuck({ rows, state }) {
-  const top = AXIS + rows.pinnedHeight;
-  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
-}
-function middleOf({ strip, y }, row) {
-  if (strip.kind !== "lane") return y + strip.body / 2;
-  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
-}
-function xOf(time2, span, frame) {
-  return frame.gutter + (time2 - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
-}
-function timeAt(x, span, frame) {
-  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
-}
-var Places = class {
-  constructor(scene, shown, frame) {
-    this.scene = scene;
-    this.frame = frame;
-    for (const each of shown)
-      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
-    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
-    this.covered = over ? AXIS + over + ROW / 4 : 0;
-  }
-  scene;
-  frame;
-  byLane = /* @__PURE__ */ new Map();
-  covered;
-  start(i) {
-    return this.at(i, this.scene.axis.startOf(i));
-  }
-  end(i) {
-    return this.at(i, this.scene.axis.endOf(i));
-  }
-  at(i, time2) {
-    const row = this.scene.events.rowOf(i);
-    const strip = this.byLane.get(this.scene.events.rowLane[row]);
-    if (!strip) return null;
-    const { ratio } = this.frame;
-    const y = middleOf(strip, row);
-    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
-    return { x: xOf(time2, this.scene.span, this.frame) * ratio, y: y * ratio };
-  }
-};
-
-// src/bands.ts
-var MOST_DRAWN = 4e3;
-var EDGE = 3;
-var MARK = 2;
-var FLAG = 4;
-var Bands = class {
-  constructor(over, scene) {
-    this.over = over;
-    this.scene = scene;
-    const { cta, part, start, end } = over.spans;
-    cta.forEach((id, n) => {
-      const key = keyOf(id, part?.[n] ?? null);
-      const known = this.byCta.get(key);
-      if (known) known.push(n);
-      else this.byCta.set(key, [n]);
-    });
-    for (const [key, spans] of this.byCta)
-      this.starts.set(
-        key,
-        Float64Array.from(spans, (n) => start[n])
-      );
-    this.longest = start.reduce((most, from, n) => Math.max(most, end[n] - from), 0);
-  }
-  over;
-  scene;
-  /** Positions of the spans of each CTA. */
-  byCta = /* @__PURE__ */ new Map();
-  starts = /* @__PURE__ */ new Map();
-  longest;
-  draw(context, shown, frame, theme) {
-    const { scene, over } = this;
-    const { ratio } = frame;
-    const origin = Number(scene.events.origin);
-    const ends = /* @__PURE__ */ new Map();
-    const begins = /* @__PURE__ */ new Map();
-    let drawn = 0;
-    context.textBaseline = "middle";
-    context.textAlign = "left";
-    context.font = `600 ${10.5 * ratio}px ${FONT}`;
-    for (const { strip, y } of shown) {
-      if (strip.kind === "head") continue;
-      const done = /* @__PURE__ */ new Set();
-      for (const lane of strip.node.lanes) {
-        const key = keyOf(lane.cta, lane.launch ?? lane.rank);
-        const spans = this.byCta.get(key);
-        if (!spans) continue;
-        const { offset, rate } = scene.axis.line(lane);
-        const cycle = (time2) => (time2 - offset) / rate + origin;
-        const from = lowerBound(this.starts.get(key), cycle(scene.span.from) - this.longest, 0, spans.length);
-        for (let k = from; k < spans.length && drawn < MOST_DRAWN; k++) {
-          const n = spans[k];
-          if (over.spans.start[n] > cycle(scene.span.to)) break;
-          const { thread, lane: name2 } = over.spans;
-          if (done.has(n) || thread && thread[n] !== lane.thread || name2 && name2[n] !== lane.name) continue;
-          done.add(n);
-          const place = (value) => xOf(offset + rate * (value - origin), scene.span, frame) * ratio;
-          const [left, right] = [place(over.spans.start[n]), place(over.spans.end[n])];
-          const box = { x: left, y: (y + 1) * ratio, w: Math.max(right - left, ratio), h: (strip.body - 2) * ratio };
-          if (right > left) this.band(context, box, over.spans.text[n], frame, theme);
-          else {
-            const until = k + 1 < spans.length ? place(over.spans.start[spans[k + 1]]) : Number.POSITIVE_INFINITY;
-            this.mark(context, { ...box, w: until - left }, over.spans.text[n], frame, theme);
-          }
-          drawn++;
-          if (begins.has(n)) continue;
-          begins.set(n, { x: left, y: box.y + box.h / 2 });
-          ends.set(n, { x: right, y: box.y + box.h / 2 });
-        }
-      }
-    }
-    if (over.linked) this.links(context, begins, ends, frame, theme);
-  }
-  band(context, box, text, frame, theme) {
-    const { ratio } = frame;
-    context.fillStyle = theme.accent;
-    context.globalAlpha = this.over.linked ? 0 : 0.12;
-    context.fillRect(box.x, box.y, box.w, box.h);
-    context.globalAlpha = 1;
-    const edge = Math.min(EDGE * ratio, box.h / 3);
-    context.fillRect(box.x, box.y + box.h - edge, box.w, edge);
-    context.fillRect(box.x, box.y, ratio, box.h);
-    if (!this.over.linked) this.text(context, box, text, frame, theme);
-  }
-  /** A line, and at it the text on a flag, which is read over the words of a bar. */
-  mark(context, box, text, frame, theme) {
-    const { ratio, gutter } = frame;
-    context.fillStyle = theme.accent;
-    context.fillRect(Math.round(box.x) - ratio, box.y, MARK * ratio, box.h);
-    const wide = context.measureText(text).width + 2 * FLAG * ratio;
-    if (!text || wide > box.w || box.x < gutter * ratio || box.h < LABEL * ratio) return;
-    context.fillRect(box.x, box.y, wide, LABEL * ratio);
-    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
-    context.fillText(text, box.x + FLAG * ratio, box.y + (LABEL / 2 + 0.5) * ratio);
-  }
-  /** As much of a text as has room in a box; none where the box is lower than its letters. */
-  text(context, box, text, { ratio, width, gutter }, theme) {
-    const from = Math.max(box.x, gutter * ratio) + 4 * ratio;
-    const room = Math.min(box.x + box.w, width * ratio) - from - 3 * ratio;
-    if (!text || room < 40 * ratio || box.h < LABEL * ratio) return;
-    context.save();
-    context.beginPath();
-    context.rect(from - 2 * ratio, box.y, room + 2 * ratio, box.h);
-    context.clip();
-    context.lineWidth = 3 * ratio;
-    context.strokeStyle = theme.dark ? "#000000" : "#ffffff";
-    context.fillStyle = theme.accent;
-    context.strokeText(text, from, box.y + box.h / 2);
-    context.fillText(text, from, box.y + box.h / 2);
-    context.restore();
-  }
-  /** From the end of each span to the begin of the next, where that is on another lane. */
-  links(context, begins, ends, { ratio }, theme) {
-    context.strokeStyle = theme.accent;
-    context.lineWidth = 1.5 * ratio;
-    context.beginPath();
-    for (const spans of this.byCta.values())
-      for (let k = 1; k < spans.length; k++) {
-        const [from, to] = [ends.get(spans[k - 1]), begins.get(spans[k])];
-        if (!from || !to || Math.max(from.y, to.y) < AXIS * ratio) continue;
-        context.moveTo(from.x, from.y);
-        context.lineTo(to.x, to.y);
-      }
-    context.stroke();
-  }
-};
-function keyOf(cta, part) {
-  return `${part ?? ""}|${cta}`;
-}
-
-// src/color.ts
-function parse(color) {
-  if (color.startsWith("#")) {
-    const hex = color.length === 4 ? [...color.slice(1)].map((c) => c + c).join("") : color.slice(1, 7);
-    return [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
-  }
-  const parts = color.match(/[\d.]+/g)?.map(Number) ?? [];
-  return parts.length >= 3 ? [parts[0], parts[1], parts[2]] : [255, 255, 255];
-}
-function mix(a, b, share) {
-  return a.map((value, i) => Math.round(value + (b[i] - value) * share));
-}
-function css([r, g, b]) {
-  return `#${(1 << 24 | r << 16 | g << 8 | b).toString(16).slice(1)}`;
-}
-function luminance(color) {
-  const [r, g, b] = color.map((value) => {
-    const v = value / 255;
-    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-function ink(color) {
-  return luminance(color) > 0.18 ? "#111111" : "#ffffff";
-}
-function pixel([r, g, b]) {
-  return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
-}
-var CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"].map(parse);
-var SIGNED = ["#0b4f8a", "#56b4e9", "#c9ccd1", "#e69f00", "#a34700"].map(parse);
-function scale(stops, share) {
-  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
-  const low = Math.min(Math.floor(at), stops.length - 2);
-  return mix(stops[low], stops[low + 1], at - low);
-}
-function sequential(steps) {
-  return Array.from({ length: steps }, (_, i) => scale(CIVIDIS, 0.2 + 0.8 * i / (steps - 1)));
-}
-function diverging(steps) {
-  return Array.from({ length: steps }, (_, i) => scale(SIGNED, i / (steps - 1)));
-}
-
-// src/difference.ts
-var LEAST = 5e-3;
-function differences(before, now) {
-  const old = means(before);
-  const found = /* @__PURE__ */ new Map();
-  for (const [name2, mean] of means(now)) {
-    const was = old.get(name2);
-    if (was === void 0) found.set(name2, "new");
-    else if (was > 0 && Math.abs(mean / was - 1) >= LEAST)
-      found.set(name2, `${mean > was ? "+" : "−"}${percent(Math.abs(mean / was - 1))}`);
-  }
-  return found;
-}
-function means(events) {
-  const total = new Float64Array(events.names.length);
-  const count2 = new Uint32Array(events.names.length);
-  for (let i = 0; i < events.count; i++) {
-    if (events.isInstant(i)) continue;
-    total[events.nameCode(i)] += events.duration[i];
-    count2[events.nameCode(i)]++;
-  }
-  return new Map(events.names.flatMap((name2, n) => count2[n] ? [[name2, total[n] / count2[n]]] : []));
 }
 
 // src/levels.ts
@@ -1513,8 +1065,8 @@ var Raster = class {
 // src/paint.ts
 var COLOR_BY = ["name", "payload", "duration", "lane"];
 var DIM = 128;
-var STEPS2 = 32;
-var NONE = STEPS2;
+var STEPS = 32;
+var NONE = STEPS;
 var GREY = [150, 154, 160];
 var FILTERED = 1;
 var SELECTED = 2;
@@ -1542,7 +1094,7 @@ var Paint = class {
     this.by = by;
     this.rates = Float64Array.from(events.lanes, (lane) => axis.line(lane).rate);
     this.scale = by === "payload" ? payloadScale(events) : by === "duration" ? durationScale(events, this.rates) : null;
-    const steps = this.scale?.signed ? diverging(STEPS2) : sequential(STEPS2);
+    const steps = this.scale?.signed ? diverging(STEPS) : sequential(STEPS);
     this.colors = this.scale ? [...steps, GREY] : this.palette.map(parse);
   }
   /** Write the code of every event. `dim`: events without one of these marks are dimmed (0: none is). */
@@ -1594,12 +1146,15 @@ var Paint = class {
   textOn(i, theme) {
     return this.events.code[i] >= DIM ? theme.soft : ink(this.colorOf(i));
   }
+  nameRgb(name2) {
+    return parse(this.palette[this.nameColor[name2]]);
+  }
   nameCss(name2) {
-    return css(parse(this.palette[this.nameColor[name2]]));
+    return css(this.nameRgb(name2));
   }
 };
 function step(share) {
-  return Math.min(Math.max(Math.floor(share * STEPS2), 0), STEPS2 - 1);
+  return Math.min(Math.max(Math.floor(share * STEPS), 0), STEPS - 1);
 }
 function payloadScale(events) {
   let low = Number.POSITIVE_INFINITY;
@@ -1626,6 +1181,574 @@ function durationScale(events, rates) {
       high = Math.max(high, length);
     }
   return low <= high ? { low, high, signed: false } : { low: 1, high: 1, signed: false };
+}
+
+// src/aggregate.ts
+var BINS = 32;
+var [WIDE, HIGH] = [160, 20];
+var MOST_NAMES = 60;
+var Aggregate = class {
+  constructor(scene) {
+    this.scene = scene;
+  }
+  scene;
+  root = h("div", { class: "tlt-aggregate", role: "region", "aria-label": "All CTAs", hidden: true });
+  /** The name that an iteration begins with, where a reader has chosen it. */
+  anchor = -1;
+  toggle() {
+    this.root.hidden = !this.root.hidden;
+    this.show();
+  }
+  /** Anew, of the selected events, else of all that are not hidden. */
+  show() {
+    if (this.root.hidden) return;
+    this.root.replaceChildren(this.names(), this.nesting(), this.iteration());
+  }
+  /** The iteration alone anew: another event is focused. */
+  follow() {
+    if (!this.root.hidden) this.root.lastElementChild?.replaceWith(this.iteration());
+  }
+  /** What the time is made of; a click on a path leaves its ranges and those inside it. */
+  nesting() {
+    const { scene } = this;
+    const { events, axis, selected, paint } = scene;
+    const chosen = (i) => !selected || (paint.marks[i] & SELECTED) !== 0;
+    const nesting = nest(events, axis, (i) => events.code[i] !== HIDDEN && chosen(i));
+    const choose = (path) => {
+      const found = [];
+      for (let i = 0; i < events.count; i++) {
+        let each = nesting.of(i);
+        while (each && each !== path) each = each.above;
+        if (each) found.push(i);
+      }
+      scene.select(Uint32Array.from(found));
+    };
+    return h(
+      "section",
+      {},
+      h("h3", {}, `Time by nesting of ${selected ? "what is selected" : "all CTAs"}`),
+      h(
+        "div",
+        { class: "tlt-count" },
+        "what is inside a range is below it; a click selects a range with what is inside"
+      ),
+      flame(scene, nesting, choose)
+    );
+  }
+  names() {
+    const { events, axis, selected } = this.scene;
+    const lengths = /* @__PURE__ */ new Map();
+    const add2 = (i, rate) => {
+      if (events.code[i] === HIDDEN || events.isInstant(i)) return;
+      const list = lengths.get(events.nameCode(i));
+      const one = { length: rate * events.duration[i], i };
+      if (list) list.push(one);
+      else lengths.set(events.nameCode(i), [one]);
+    };
+    if (selected) for (const i of selected) add2(i, axis.line(events.laneOf(i)).rate);
+    else
+      for (let row = 0; row < events.rowLane.length; row++) {
+        const { rate } = axis.line(events.lanes[events.rowLane[row]]);
+        for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) add2(i, rate);
+      }
+    const total = (list) => list.reduce((sum, { length }) => sum + length, 0);
+    const order = [...lengths].sort((a, b) => total(b[1]) - total(a[1])).slice(0, MOST_NAMES);
+    const body = h("tbody", {}, ...order.map(([name2, list]) => this.row(name2, list)));
+    const heads = ["name", "durations", "count", "least", "p10", "p50", "p90", "p99", "most"];
+    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    const title = `Durations of ${selected ? "what is selected" : "all CTAs"}, ${axis.unit}`;
+    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body));
+  }
+  row(name2, list) {
+    const { events } = this.scene;
+    const sorted = Float64Array.from(list, ({ length }) => length).sort();
+    const text = (value) => number(value, value % 1 ? 1 : 0);
+    const at = [0, 0.1, 0.5, 0.9, 0.99, 1].map((share) => text(quantile(sorted, share)));
+    return h(
+      "tr",
+      {},
+      h("td", {}, clean(events.names[name2], 60)),
+      h("td", {}, this.histogram(name2, list, sorted)),
+      h("td", {}, number(list.length)),
+      ...at.map((value) => h("td", {}, value))
+    );
+  }
+  /** Bars from the least to the greatest duration; a click on one selects its events. */
+  histogram(name2, list, sorted) {
+    const [low, high] = [sorted[0], sorted[sorted.length - 1]];
+    const binOf = (length) => high > low ? Math.min(Math.floor((length - low) / (high - low) * BINS), BINS - 1) : 0;
+    const counts = new Uint32Array(BINS);
+    for (const { length } of list) counts[binOf(length)]++;
+    const most = counts.reduce((a, b) => Math.max(a, b), 1);
+    const picture = svg("svg", { width: WIDE, height: HIGH, viewBox: `0 0 ${WIDE} ${HIGH}`, class: "tlt-histogram" });
+    counts.forEach((n, bin) => {
+      const tall = n ? Math.max(n / most * (HIGH - 1), 1.5) : 0;
+      const wide = WIDE / BINS;
+      picture.append(
+        svg("rect", {
+          x: bin * wide,
+          y: HIGH - tall,
+          width: wide - 0.5,
+          height: tall,
+          fill: this.scene.paint.nameCss(name2)
+        })
+      );
+    });
+    const button2 = h("button", {
+      type: "button",
+      title: "a click selects the events of a bar",
+      "aria-label": "histogram"
+    });
+    button2.append(picture);
+    button2.addEventListener("click", (event) => {
+      const box2 = picture.getBoundingClientRect();
+      const bin = Math.floor((event.clientX - box2.left) / box2.width * BINS);
+      const chosen = list.filter(({ length }) => binOf(length) === bin).map(({ i }) => i);
+      if (chosen.length) this.scene.select(Uint32Array.from(chosen).sort());
+    });
+    return button2;
+  }
+  iteration() {
+    const { events, focused } = this.scene;
+    if (focused >= 0) this.anchor = events.nameCode(focused);
+    const anchor = this.anchor >= 0 ? this.anchor : usualAnchor(events);
+    const folded = anchor < 0 ? null : fold(events, anchor);
+    if (!folded) return h("section", {}, h("h3", {}, "No iterations: no range is there twice on a lane"));
+    const from = clean(events.names[anchor], 40);
+    const [, period] = folded.period;
+    const title = `The average iteration, from ${from} to ${from}: ${duration(period, "cycles")}`;
+    const of = `median of ${count(folded.iterations, "iteration")}; thin lines: from p10 to p90; click an event of another name to begin there`;
+    const rows = folded.rows.map(
+      ({ label, bars }) => h("div", { class: "tlt-fold" }, h("span", {}, label), wrap(this.folded(folded, bars)))
+    );
+    return h("section", {}, h("h3", {}, title), h("div", { class: "tlt-count" }, of), ...rows);
+  }
+  folded(folded, bars) {
+    const most = Math.max(folded.period[2], ...folded.rows.flatMap((row) => row.bars.map(({ end }) => end[1])), 1);
+    const picture = svg("svg", {
+      width: "100%",
+      height: HIGH,
+      viewBox: `0 0 1000 ${HIGH}`,
+      preserveAspectRatio: "none"
+    });
+    const x = (cycles) => 1e3 * cycles / most;
+    for (const { name: name2, start, end, share } of bars) {
+      const color = this.scene.paint.nameCss(name2);
+      const wide = Math.max(x(end[1]) - x(start[1]), 1.5);
+      const bar = svg("rect", { x: x(start[1]), y: 3, width: wide, height: HIGH - 8, fill: color, opacity: share });
+      const words = `${this.scene.events.names[name2]}: ${duration(start[1], "cycles")} to ${duration(end[1], "cycles")}`;
+      const title = svg("title", {});
+      title.textContent = words;
+      bar.append(title);
+      picture.append(bar);
+      for (const [low, , high] of [start, end])
+        picture.append(
+          svg("rect", { x: x(low), y: HIGH - 4, width: Math.max(x(high) - x(low), 1), height: 2, fill: color })
+        );
+    }
+    picture.append(svg("rect", { x: x(folded.period[1]), y: 0, width: 1, height: HIGH, fill: "currentColor" }));
+    return picture;
+  }
+};
+function wrap(picture) {
+  const box2 = h("span");
+  box2.append(picture);
+  return box2;
+}
+function namespaceOfPictures() {
+  return new DOMParser().parseFromString("<svg></svg>", "text/html").body.children[0].namespaceURI;
+}
+function svg(tag, attributes) {
+  const element = document.createElementNS(namespaceOfPictures(), tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
+// src/tree.ts
+var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
+var ROW2 = 18;
+var GAP = 4;
+var HEAD = 20;
+var LABEL = 13;
+var WHOLE2 = 533;
+var LEAST_FOLDED = 4;
+var HIGH2 = 3;
+var MOST_FOLDED = 8e4;
+var UNDER = 7;
+var PART_KEY = ({ rank, launch }) => rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "";
+var PART = ({ rank, launch, kernel }) => {
+  if (rank !== null) return `rank ${rank}`;
+  return launch !== null ? [`launch ${launch}`, clean(kernel, 30)].filter(Boolean).join(" · ") : "";
+};
+var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
+var CTA = (lane) => `CTA ${lane.cta}`;
+var THREAD = (lane) => {
+  const words = [lane.group, lane.role].filter((word) => word && word !== "default");
+  return [...new Set(words.map((word) => clean(word, 24))), `t${lane.thread}`].join(" ");
+};
+var LANE = (lane) => clean(lane.name, 40);
+var STEPS2 = [
+  { key: PART_KEY, words: PART },
+  { key: (lane) => `sm${lane.sm}`, words: SM },
+  { key: (lane) => `cta${lane.cta}`, words: CTA },
+  { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
+  { key: (lane) => `lane${lane.name}`, words: LANE }
+];
+function tree(lanes) {
+  const ordered = [...lanes].sort(
+    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || (a.launch ?? 0) - (b.launch ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
+  );
+  return branches(ordered, 0, "", "", 0);
+}
+function branches(lanes, step2, key, label, depth) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const lane of lanes) {
+    const own = STEPS2[step2].key(lane);
+    const group = groups.get(own);
+    if (group) group.push(lane);
+    else groups.set(own, [lane]);
+  }
+  return [...groups].flatMap(([own, members]) => {
+    if (!own) return branches(members, step2 + 1, key, label, depth);
+    const path = key ? `${key}/${own}` : own;
+    const words = [label, STEPS2[step2].words(members[0])].filter(Boolean).join(" · ");
+    if (step2 === STEPS2.length - 1)
+      return [
+        {
+          key: path,
+          label: groups.size === 1 && label && own === "lanemain" ? label : words,
+          children: [],
+          lanes: members,
+          depth
+        }
+      ];
+    const alone = new Set(members.map(STEPS2[step2 + 1].key)).size === 1;
+    if (alone) return branches(members, step2 + 1, path, words, depth);
+    return [
+      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
+    ];
+  });
+}
+var Rows = class {
+  pinned = [];
+  strips = [];
+  /** Heights of the two parts. */
+  pinnedHeight = 0;
+  height;
+  /** How many nodes are hidden. */
+  hiddenCount;
+  /** `under`: pixels at the bottom of every strip with events. */
+  constructor(roots, arrangement, under = 0) {
+    let top = 0;
+    let hidden = 0;
+    const share = Math.floor(WHOLE2 / Math.max(arrangement.collapsed.size, 1));
+    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
+    const add2 = (into, node, depth, label) => {
+      if (arrangement.hidden.has(node.key)) {
+        hidden++;
+        return;
+      }
+      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
+      const body = kind === "lane" ? node.lanes[0].rows * ROW2 + GAP : kind === "summary" ? folded : HEAD;
+      const height = kind === "head" ? body : body + under;
+      const strip = { node, label, kind, depth, top, height, body, bottom: top + height };
+      into.push(strip);
+      top += height;
+      if (kind !== "head") return;
+      for (const child of inOrder2(node.children, node.key, arrangement)) add2(into, child, depth + 1, child.label);
+      strip.bottom = top;
+    };
+    if (arrangement.pinned.length) {
+      const byKey = index(roots, new Set(arrangement.pinned));
+      for (const key of arrangement.pinned) {
+        const found = byKey.get(key);
+        if (found) add2(this.pinned, found.node, 0, found.label);
+      }
+      this.pinnedHeight = top;
+      top = 0;
+      hidden = 0;
+    }
+    for (const root of inOrder2(roots, "", arrangement)) add2(this.strips, root, 0, root.label);
+    this.height = top;
+    this.hiddenCount = hidden;
+  }
+  /** The strips that `from`..`to` (pixels from the top of the lanes) touch. */
+  between(from, to) {
+    const found = [];
+    for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
+    return found;
+  }
+  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
+  stuck(scroll) {
+    const found = [];
+    for (; ; ) {
+      const y = scroll + found.length * HEAD;
+      let n = this.at(y);
+      while (n > 0 && this.strips[n]?.depth > found.length) n--;
+      const strip = this.strips[n];
+      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
+        return found;
+      found.push(strip);
+    }
+  }
+  /** The number of the strip at `y`, or the number of strips below the last. */
+  at(y) {
+    let low = 0;
+    let high = this.strips.length;
+    while (low < high) {
+      const middle = low + high >>> 1;
+      if (this.strips[middle].top + this.strips[middle].height > y) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+  /** The strip that shows `lane`, be it its own or that of a collapsed branch. */
+  showing(lane) {
+    return this.strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane));
+  }
+};
+function inOrder2(nodes, parent, arrangement) {
+  const wanted = arrangement.order.get(parent);
+  if (!wanted) return nodes;
+  const place = new Map(wanted.map((key, n) => [key, n]));
+  return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
+}
+function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
+  for (const node of nodes) {
+    const label = above ? `${above} · ${node.label}` : node.label;
+    if (wanted.has(node.key)) found.set(node.key, { node, label });
+    index(node.children, wanted, label, found);
+  }
+  return found;
+}
+function foldedAtFirst(roots, count2) {
+  if (count2 > MOST_FOLDED) return [];
+  const whole = new Rows(roots, PLAIN).height;
+  const nodes = roots.flatMap((root) => hasParts(root) && root.children.length ? root.children : [root]);
+  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH2 * WHOLE2;
+  return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
+}
+function hasParts({ lanes: [first] }) {
+  return first.rank !== null || first.launch !== null;
+}
+function siblings(roots, key, arrangement) {
+  const search = (nodes, parent) => {
+    if (nodes.some((node) => node.key === key))
+      return { parent, keys: inOrder2(nodes, parent, arrangement).map((node) => node.key) };
+    for (const node of nodes) {
+      const found = search(node.children, node.key);
+      if (found) return found;
+    }
+    return null;
+  };
+  return search(roots, "") ?? { parent: "", keys: [] };
+}
+
+// src/frame.ts
+var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
+var AXIS = 26;
+function placed(scene, frame) {
+  const { rows, state } = scene;
+  const top = AXIS + rows.pinnedHeight;
+  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
+  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
+  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
+}
+function stuck({ rows, state }) {
+  const top = AXIS + rows.pinnedHeight;
+  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
+}
+function middleOf({ strip, y }, row) {
+  if (strip.kind !== "lane") return y + strip.body / 2;
+  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW2;
+}
+function xOf(time2, span, frame) {
+  return frame.gutter + (time2 - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
+}
+function timeAt(x, span, frame) {
+  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
+}
+var Places = class {
+  constructor(scene, shown, frame) {
+    this.scene = scene;
+    this.frame = frame;
+    for (const each of shown)
+      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
+    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
+    this.covered = over ? AXIS + over + ROW2 / 4 : 0;
+  }
+  scene;
+  frame;
+  byLane = /* @__PURE__ */ new Map();
+  covered;
+  start(i) {
+    return this.at(i, this.scene.axis.startOf(i));
+  }
+  end(i) {
+    return this.at(i, this.scene.axis.endOf(i));
+  }
+  at(i, time2) {
+    const row = this.scene.events.rowOf(i);
+    const strip = this.byLane.get(this.scene.events.rowLane[row]);
+    if (!strip) return null;
+    const { ratio } = this.frame;
+    const y = middleOf(strip, row);
+    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
+    return { x: xOf(time2, this.scene.span, this.frame) * ratio, y: y * ratio };
+  }
+};
+
+// src/bands.ts
+var MOST_DRAWN = 4e3;
+var EDGE = 3;
+var MARK = 2;
+var FLAG = 4;
+var Bands = class {
+  constructor(over, scene) {
+    this.over = over;
+    this.scene = scene;
+    const { cta, part, start, end } = over.spans;
+    cta.forEach((id, n) => {
+      const key = keyOf(id, part?.[n] ?? null);
+      const known = this.byCta.get(key);
+      if (known) known.push(n);
+      else this.byCta.set(key, [n]);
+    });
+    for (const [key, spans] of this.byCta)
+      this.starts.set(
+        key,
+        Float64Array.from(spans, (n) => start[n])
+      );
+    this.longest = start.reduce((most, from, n) => Math.max(most, end[n] - from), 0);
+  }
+  over;
+  scene;
+  /** Positions of the spans of each CTA. */
+  byCta = /* @__PURE__ */ new Map();
+  starts = /* @__PURE__ */ new Map();
+  longest;
+  draw(context, shown, frame, theme) {
+    const { scene, over } = this;
+    const { ratio } = frame;
+    const origin = Number(scene.events.origin);
+    const ends = /* @__PURE__ */ new Map();
+    const begins = /* @__PURE__ */ new Map();
+    let drawn = 0;
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    context.font = `600 ${10.5 * ratio}px ${FONT}`;
+    for (const { strip, y } of shown) {
+      if (strip.kind === "head") continue;
+      const done = /* @__PURE__ */ new Set();
+      for (const lane of strip.node.lanes) {
+        const key = keyOf(lane.cta, lane.launch ?? lane.rank);
+        const spans = this.byCta.get(key);
+        if (!spans) continue;
+        const { offset, rate } = scene.axis.line(lane);
+        const cycle = (time2) => (time2 - offset) / rate + origin;
+        const from = lowerBound(this.starts.get(key), cycle(scene.span.from) - this.longest, 0, spans.length);
+        for (let k = from; k < spans.length && drawn < MOST_DRAWN; k++) {
+          const n = spans[k];
+          if (over.spans.start[n] > cycle(scene.span.to)) break;
+          const { thread, lane: name2 } = over.spans;
+          if (done.has(n) || thread && thread[n] !== lane.thread || name2 && name2[n] !== lane.name) continue;
+          done.add(n);
+          const place = (value) => xOf(offset + rate * (value - origin), scene.span, frame) * ratio;
+          const [left, right] = [place(over.spans.start[n]), place(over.spans.end[n])];
+          const box2 = { x: left, y: (y + 1) * ratio, w: Math.max(right - left, ratio), h: (strip.body - 2) * ratio };
+          if (right > left) this.band(context, box2, over.spans.text[n], frame, theme);
+          else {
+            const until = k + 1 < spans.length ? place(over.spans.start[spans[k + 1]]) : Number.POSITIVE_INFINITY;
+            this.mark(context, { ...box2, w: until - left }, over.spans.text[n], frame, theme);
+          }
+          drawn++;
+          if (begins.has(n)) continue;
+          begins.set(n, { x: left, y: box2.y + box2.h / 2 });
+          ends.set(n, { x: right, y: box2.y + box2.h / 2 });
+        }
+      }
+    }
+    if (over.linked) this.links(context, begins, ends, frame, theme);
+  }
+  band(context, box2, text, frame, theme) {
+    const { ratio } = frame;
+    context.fillStyle = theme.accent;
+    context.globalAlpha = this.over.linked ? 0 : 0.12;
+    context.fillRect(box2.x, box2.y, box2.w, box2.h);
+    context.globalAlpha = 1;
+    const edge = Math.min(EDGE * ratio, box2.h / 3);
+    context.fillRect(box2.x, box2.y + box2.h - edge, box2.w, edge);
+    context.fillRect(box2.x, box2.y, ratio, box2.h);
+    if (!this.over.linked) this.text(context, box2, text, frame, theme);
+  }
+  /** A line, and at it the text on a flag, which is read over the words of a bar. */
+  mark(context, box2, text, frame, theme) {
+    const { ratio, gutter } = frame;
+    context.fillStyle = theme.accent;
+    context.fillRect(Math.round(box2.x) - ratio, box2.y, MARK * ratio, box2.h);
+    const wide = context.measureText(text).width + 2 * FLAG * ratio;
+    if (!text || wide > box2.w || box2.x < gutter * ratio || box2.h < LABEL * ratio) return;
+    context.fillRect(box2.x, box2.y, wide, LABEL * ratio);
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.fillText(text, box2.x + FLAG * ratio, box2.y + (LABEL / 2 + 0.5) * ratio);
+  }
+  /** As much of a text as has room in a box; none where the box is lower than its letters. */
+  text(context, box2, text, { ratio, width, gutter }, theme) {
+    const from = Math.max(box2.x, gutter * ratio) + 4 * ratio;
+    const room = Math.min(box2.x + box2.w, width * ratio) - from - 3 * ratio;
+    if (!text || room < 40 * ratio || box2.h < LABEL * ratio) return;
+    context.save();
+    context.beginPath();
+    context.rect(from - 2 * ratio, box2.y, room + 2 * ratio, box2.h);
+    context.clip();
+    context.lineWidth = 3 * ratio;
+    context.strokeStyle = theme.dark ? "#000000" : "#ffffff";
+    context.fillStyle = theme.accent;
+    context.strokeText(text, from, box2.y + box2.h / 2);
+    context.fillText(text, from, box2.y + box2.h / 2);
+    context.restore();
+  }
+  /** From the end of each span to the begin of the next, where that is on another lane. */
+  links(context, begins, ends, { ratio }, theme) {
+    context.strokeStyle = theme.accent;
+    context.lineWidth = 1.5 * ratio;
+    context.beginPath();
+    for (const spans of this.byCta.values())
+      for (let k = 1; k < spans.length; k++) {
+        const [from, to] = [ends.get(spans[k - 1]), begins.get(spans[k])];
+        if (!from || !to || Math.max(from.y, to.y) < AXIS * ratio) continue;
+        context.moveTo(from.x, from.y);
+        context.lineTo(to.x, to.y);
+      }
+    context.stroke();
+  }
+};
+function keyOf(cta, part) {
+  return `${part ?? ""}|${cta}`;
+}
+
+// src/difference.ts
+var LEAST2 = 5e-3;
+function differences(before, now) {
+  const old = means(before);
+  const found = /* @__PURE__ */ new Map();
+  for (const [name2, mean] of means(now)) {
+    const was = old.get(name2);
+    if (was === void 0) found.set(name2, "new");
+    else if (was > 0 && Math.abs(mean / was - 1) >= LEAST2)
+      found.set(name2, `${mean > was ? "+" : "−"}${percent(Math.abs(mean / was - 1))}`);
+  }
+  return found;
+}
+function means(events) {
+  const total = new Float64Array(events.names.length);
+  const count2 = new Uint32Array(events.names.length);
+  for (let i = 0; i < events.count; i++) {
+    if (events.isInstant(i)) continue;
+    total[events.nameCode(i)] += events.duration[i];
+    count2[events.nameCode(i)]++;
+  }
+  return new Map(events.names.flatMap((name2, n) => count2[n] ? [[name2, total[n] / count2[n]]] : []));
 }
 
 // src/query.ts
@@ -1835,7 +1958,7 @@ var Bar = class {
     this.tools = TOOLS.map(([, text, title2]) => button(text, title2));
     const badge = header.badge;
     const lines = button("Lines", "lines of the kernel, with their time (O)");
-    const stats = button("Stats", "durations of all CTAs, and the average iteration (I)");
+    const stats = button("Stats", "durations of all CTAs, time by nesting, the average iteration (I)");
     const save2 = button("Save", "copy or save the picture, save the rows");
     const [all, help2] = [
       button("Fit", "show everything (0, or double click beside all events)"),
@@ -2271,7 +2394,7 @@ function sectionAt(sections2, time2) {
 // src/axis.ts
 var SAME = { offset: 0, rate: 1 };
 var NEAR2 = 0.25;
-var LEAST2 = 8;
+var LEAST3 = 8;
 var FAR = 2 ** 40;
 var Axis = class {
   /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
@@ -2332,7 +2455,7 @@ var Axis = class {
   fit(span) {
     const all = this.all;
     const most = (all.to - all.from) * 1.2;
-    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST2, most)), most);
+    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST3, most)), most);
     const middle = (span.from + span.to) / 2;
     let from = width === span.to - span.from ? span.from : middle - width / 2;
     from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
@@ -2342,7 +2465,7 @@ var Axis = class {
   zoom(span, factor, share) {
     const width = span.to - span.from;
     const most = (this.all.to - this.all.from) * 1.2;
-    const next = Math.min(Math.max(width * factor, Math.min(LEAST2, most)), most);
+    const next = Math.min(Math.max(width * factor, Math.min(LEAST3, most)), most);
     const from = span.from + share * (width - next);
     return this.fit({ from, to: from + next });
   }
@@ -2595,7 +2718,7 @@ var BINDINGS = [
   {
     keys: ["i", "I"],
     shown: "I",
-    does: "durations of all CTAs, and the average iteration",
+    does: "durations of all CTAs, time by nesting, the average iteration",
     run: (_, desk) => desk.aggregate()
   },
   { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
@@ -3168,10 +3291,10 @@ var Minimap = class {
     const { canvas, scene } = this;
     let grabbed = 0;
     const timeAt2 = (event) => {
-      const box = canvas.getBoundingClientRect();
-      const left = gutter() * (box.width / canvas.offsetWidth || 1);
+      const box2 = canvas.getBoundingClientRect();
+      const left = gutter() * (box2.width / canvas.offsetWidth || 1);
       const { from, to } = scene.axis.all;
-      return from + (event.clientX - box.left - left) / Math.max(box.width - left, 1) * (to - from);
+      return from + (event.clientX - box2.left - left) / Math.max(box2.width - left, 1) * (to - from);
     };
     const move = (event) => {
       const width = scene.span.to - scene.span.from;
@@ -3372,7 +3495,7 @@ var Overlay = class {
     for (const each of shown) {
       if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
       const middle = middleOf(each, row) * ratio;
-      const half = (Math.min(ROW, each.strip.body) / 2 - 0.5) * ratio;
+      const half = (Math.min(ROW2, each.strip.body) / 2 - 0.5) * ratio;
       context.strokeStyle = color;
       context.lineWidth = wide * ratio;
       context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);
@@ -3600,8 +3723,8 @@ var Picture = class {
       const count2 = strip.kind === "summary" ? 1 : lanes[0].rows;
       for (let n = 0; n < count2; n++) {
         const room = strip.body < LABEL ? 0 : 3;
-        const top = strip.kind === "summary" ? y + room : y + GAP / 2 + n * ROW + 1;
-        const bottom = strip.kind === "summary" ? y + strip.body - 1 - room : top + ROW - 2;
+        const top = strip.kind === "summary" ? y + room : y + GAP / 2 + n * ROW2 + 1;
+        const bottom = strip.kind === "summary" ? y + strip.body - 1 - room : top + ROW2 - 2;
         const rows = strip.kind === "summary" ? lanes.flatMap(({ row, rows: rows2 }) => Array.from({ length: rows2 }, (_, r) => row + r)) : [lanes[0].row + n];
         bars.push({ top: Math.round(top * ratio), height: Math.round(bottom * ratio) - Math.round(top * ratio), rows });
       }
@@ -3771,7 +3894,7 @@ var Picture = class {
       if (dense && (y < free || cramped)) continue;
       free = y + LABEL;
       const indent = 8 + Math.min(strip.depth, 4) * 12;
-      const half = strip.kind === "lane" ? (GAP + ROW) / 2 : (dense ? LABEL : strip.body) / 2;
+      const half = strip.kind === "lane" ? (GAP + ROW2) / 2 : (dense ? LABEL : strip.body) / 2;
       const middle = Math.round((y + half) * ratio);
       const leaf = strip.kind === "lane";
       ruler.use(`${leaf ? "" : "600 "}${11 * ratio}px ${FONT}`);
@@ -3874,12 +3997,12 @@ var Pointer = class {
   drag = null;
   fingers = /* @__PURE__ */ new Map();
   place(event) {
-    const box = this.stage.getBoundingClientRect();
-    const scale2 = box.width / this.stage.offsetWidth || 1;
+    const box2 = this.stage.getBoundingClientRect();
+    const scale2 = box2.width / this.stage.offsetWidth || 1;
     const { clientLeft, clientTop } = this.stage;
     return {
-      x: (event.clientX - box.left) / scale2 - clientLeft,
-      y: (event.clientY - box.top) / scale2 - clientTop
+      x: (event.clientX - box2.left) / scale2 - clientLeft,
+      y: (event.clientY - box2.top) / scale2 - clientTop
     };
   }
   /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
@@ -3890,8 +4013,8 @@ var Pointer = class {
     const { strip } = under;
     if (strip.kind !== "lane") return { strip, row: -1 };
     const lane = strip.node.lanes[0];
-    if (y - under.y >= lane.rows * ROW + GAP) return { strip, row: -1 };
-    const row = Math.floor((y - under.y - GAP / 2) / ROW);
+    if (y - under.y >= lane.rows * ROW2 + GAP) return { strip, row: -1 };
+    const row = Math.floor((y - under.y - GAP / 2) / ROW2);
     return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
   }
   /** The rows of all rows at `y`, all of them in a collapsed branch, and the first lane there. */
@@ -4208,8 +4331,8 @@ function inside({ events, axis, rows }, { span, lanes }) {
   return Uint32Array.from(found).sort();
 }
 function touches(strip, row, [from, to]) {
-  const top = strip.top + GAP / 2 + row * ROW;
-  return top < to && top + ROW > from;
+  const top = strip.top + GAP / 2 + row * ROW2;
+  return top < to && top + ROW2 > from;
 }
 
 // src/scene.ts
@@ -4627,6 +4750,10 @@ var STYLE = `
 .tlt-aggregate section { min-width: 0; overflow-x: auto; }
 .tlt-aggregate button { border: 0; height: 22px; padding: 1px 4px; }
 .tlt-histogram { display: block; background: var(--tlt-head); }
+.tlt-flame { position: relative; }
+.tlt .tlt-flame button { position: absolute; height: 20px; min-width: 0; padding: 0 4px; border-radius: 2px; font-size: 11px;
+  text-align: left; white-space: nowrap; overflow: hidden; border-right: 1px solid var(--tlt-ground); }
+.tlt .tlt-flame button:hover { filter: brightness(1.12); }
 .tlt-fold { display: grid; grid-template-columns: 150px 1fr; gap: 8px; align-items: center; }
 .tlt-fold > :first-child { color: var(--tlt-soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .tlt-fold svg { display: block; background: var(--tlt-head); }
@@ -5036,7 +5163,7 @@ var View = class {
     scene.on("focus", () => {
       this.panel.show();
       this.lines.mark();
-      this.aggregate.show();
+      this.aggregate.follow();
       this.spoken.say();
       this.bar.show();
       this.ask();
@@ -5314,7 +5441,7 @@ var View = class {
   }
   // What is taken away
   offerFiles(near) {
-    const box = near.getBoundingClientRect();
+    const box2 = near.getBoundingClientRect();
     const stage = this.stage.getBoundingClientRect();
     const { selected, header } = this.scene;
     const name2 = header.title || "timeline";
@@ -5330,7 +5457,7 @@ var View = class {
     ];
     const { onPage } = this.options;
     if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
-    this.menu.show(entries, box.left - stage.left - 120, 0);
+    this.menu.show(entries, box2.left - stage.left - 120, 0);
   }
   async copyPicture(picture) {
     if (!navigator.clipboard?.write) throw new Error("this page may not write to the clipboard: save the picture");
