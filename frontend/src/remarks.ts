@@ -33,6 +33,11 @@ export class Remarks {
     this.input.addEventListener("keydown", (event) => this.key(event));
   }
 
+  /** What is written so far. */
+  get all(): readonly Remark[] {
+    return this.remarks;
+  }
+
   /** Take over what is kept elsewhere. */
   set(remarks: readonly Remark[]): void {
     this.remarks = remarks;

@@ -75,11 +75,11 @@ var MOST_ROWS = 48;
 function stack(start, duration2, from, to, rows) {
   const busy = [];
   for (let i = from; i < to; i++) {
-    const begin = start[i];
-    const end = begin + Math.max(duration2[i], 1);
+    const begin2 = start[i];
+    const end = begin2 + Math.max(duration2[i], 1);
     let row = busy.length;
-    while (row > 0 && !(busy[row - 1] > begin && busy[row - 1] >= end)) row--;
-    while (row < busy.length && busy[row] > begin) row++;
+    while (row > 0 && !(busy[row - 1] > begin2 && busy[row - 1] >= end)) row--;
+    while (row < busy.length && busy[row] > begin2) row++;
     if (row >= MOST_ROWS) row = MOST_ROWS - 1;
     busy[row] = Math.max(end, busy[row] ?? end);
     rows[i] = row;
@@ -441,16 +441,16 @@ function moved(values, place) {
   return target;
 }
 function payloadEnds(wire) {
-  const begin = wire.columns.get("payload");
+  const begin2 = wire.columns.get("payload");
   const change = wire.columns.get("change");
   if (change) {
-    const big = begin instanceof BigInt64Array || change instanceof BigInt64Array;
-    if (big) return BigInt64Array.from(begin, (value, i) => BigInt(value) + BigInt(change[i]));
-    const ends2 = new Float64Array(begin.length);
-    for (let i = 0; i < ends2.length; i++) ends2[i] = Number(begin[i]) + Number(change[i]);
+    const big = begin2 instanceof BigInt64Array || change instanceof BigInt64Array;
+    if (big) return BigInt64Array.from(begin2, (value, i) => BigInt(value) + BigInt(change[i]));
+    const ends2 = new Float64Array(begin2.length);
+    for (let i = 0; i < ends2.length; i++) ends2[i] = Number(begin2[i]) + Number(change[i]);
     return ends2.every((value) => value === (value | 0)) ? Int32Array.from(ends2) : ends2;
   }
-  const ends = Float64Array.from(begin);
+  const ends = Float64Array.from(begin2);
   const words = new Uint32Array(ends.buffer);
   const low = wire.get("change_low");
   const high = wire.get("change_high");
@@ -503,9 +503,9 @@ function scientific(value, text, least, most) {
   const sign = exponent[0];
   return `${digits}e${sign}${exponent.slice(1).padStart(2, "0")}`;
 }
-function payloadText(begin, end) {
-  if (!begin || !end || begin === end) return begin || end;
-  return `${begin} → ${end}`;
+function payloadText(begin2, end) {
+  if (!begin2 || !end || begin2 === end) return begin2 || end;
+  return `${begin2} → ${end}`;
 }
 function number(value, digits = 0) {
   const text = typeof value === "bigint" ? String(value) : value.toFixed(digits);
@@ -995,7 +995,7 @@ var Raster = class {
   colors = [];
   column = -1;
   /** Paint `row` into `line`, which has a pixel per column. Returns how many events or bins it looked at. */
-  paint(line, row, view, inks, notes) {
+  paint(line, row, view, inks, notes2) {
     const { events } = this;
     const { cycle, scale: scale2, width } = view;
     const last = cycle + width / scale2;
@@ -1010,7 +1010,7 @@ var Raster = class {
       const length = events.duration[i] * scale2;
       if (x + length < 0) return;
       if (length < 1) {
-        if (length === 0 && looked <= most) notes.point(i, Math.floor(x));
+        if (length === 0 && looked <= most) notes2.point(i, Math.floor(x));
         this.gather(Math.max(Math.floor(x), 0), code, Math.max(events.duration[i], 1), inks, scale2, width);
         return;
       }
@@ -1021,7 +1021,7 @@ var Raster = class {
       if (b - a > SHORT) line.fill(ink2, Math.max(a, 0), end);
       else for (let x2 = Math.max(a, 0); x2 < end; x2++) line[x2] = ink2;
       if (a >= 0 && a < width && length >= 3) line[a] = inks.edge[code];
-      if (b - a >= notes.least) notes.bar(i, a, b);
+      if (b - a >= notes2.least) notes2.bar(i, a, b);
     };
     if (looked <= most || scale2 >= 1) {
       for (let i = from; i < to; i++) one(i);
@@ -2262,92 +2262,6 @@ function choice(label, options, value) {
   return select;
 }
 
-// src/files.ts
-var MOST_ROWS3 = 2e5;
-var [LINE, PAD, SWATCH] = [22, 10, 11];
-var COLUMNS = ["name", "kind", "launch", "cta", "thread", "lane", "sm", "start", "duration", "payload", "source"];
-function pictureOf(layers, scene, frame, theme) {
-  const { ratio, width, height } = frame;
-  const canvas = document.createElement("canvas");
-  const context = context2d(canvas);
-  context.font = `${12}px ${FONT}`;
-  const names = legend(scene, width - 2 * PAD, (text) => context.measureText(text).width);
-  const rows = names.length ? names[names.length - 1].row + 1 : 0;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round((LINE + 8 + height + rows * LINE + 6) * ratio);
-  context.scale(ratio, ratio);
-  context.fillStyle = css(theme.ground);
-  context.fillRect(0, 0, width, canvas.height);
-  context.textBaseline = "middle";
-  context.fillStyle = theme.ink;
-  context.font = `600 13px ${FONT}`;
-  const { title, device, badge } = scene.header;
-  context.fillText([title, device, badge?.text].filter(Boolean).join(" · "), PAD, (LINE + 8) / 2, width - 2 * PAD);
-  for (const layer of layers) context.drawImage(layer, 0, LINE + 8, width, height);
-  context.font = `12px ${FONT}`;
-  for (const { n, x, row } of names) {
-    const y = LINE + 8 + height + 3 + (row + 0.5) * LINE;
-    context.fillStyle = scene.paint.nameCss(n);
-    context.fillRect(PAD + x, y - SWATCH / 2, SWATCH, SWATCH);
-    context.fillStyle = theme.ink;
-    context.fillText(scene.events.names[n], PAD + x + SWATCH + 5, y);
-  }
-  return canvas;
-}
-function legend(scene, width, wide) {
-  if (scene.state.colorBy !== "name") return [];
-  const { events, state } = scene;
-  const there = /* @__PURE__ */ new Set();
-  for (let i = 0; i < events.count; i++) there.add(events.nameCode(i));
-  let [x, row] = [0, 0];
-  return [...there].filter((n) => !state.hiddenNames.includes(events.names[n])).sort((a, b) => a - b).map((n) => {
-    const own = SWATCH + 5 + wide(events.names[n]) + 16;
-    if (x > 0 && x + own > width) [x, row] = [0, row + 1];
-    const place = { n, x, row };
-    x += own;
-    return place;
-  });
-}
-function rowsOf(scene, texts) {
-  const { events, selected } = scene;
-  const visible = () => Array.from({ length: events.count }, (_, i) => i).filter((i) => events.code[i] !== HIDDEN);
-  const positions = [...selected ?? visible()].sort((a, b) => events.id[a] - events.id[b]);
-  const lines = positions.slice(0, MOST_ROWS3).map((i) => {
-    const lane = events.laneOf(i);
-    return [
-      texts.name(i),
-      events.isInstant(i) ? "instant" : "range",
-      lane.launch ?? 1,
-      lane.cta,
-      lane.thread,
-      lane.name,
-      lane.sm,
-      String(events.origin + BigInt(events.start[i])),
-      events.duration[i],
-      events.payloadOf(i) ?? "",
-      events.source(i)
-    ].map(cell).join(",");
-  });
-  const note = positions.length > MOST_ROWS3 ? `the first ${number(MOST_ROWS3)} rows were saved` : "";
-  return { text: [COLUMNS.join(","), ...lines, ""].join("\n"), note };
-}
-function cell(value) {
-  const text = String(value);
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-function download(content, name2) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name2.replace(/[^\w.-]+/g, "_");
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
-}
-async function asPng(canvas) {
-  return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => blob ? resolve(blob) : reject(new Error("this picture is too large")), "image/png");
-  });
-}
-
 // src/sections.ts
 var GAP2 = 0.04;
 var NEAR = 0.25;
@@ -2362,8 +2276,8 @@ function sections(events, unit, launches, hidden) {
   return shown.map(({ facts, from, to }, n) => {
     if (n > 0) {
       const before = shown[n - 1];
-      const [begin, end] = [facts.begin_ns, before.facts.begin_ns];
-      const known = unit === "ns" && begin !== null && end !== null ? begin + from - (end + before.to) : most;
+      const [begin2, end] = [facts.begin_ns, before.facts.begin_ns];
+      const known = unit === "ns" && begin2 !== null && end !== null ? begin2 + from - (end + before.to) : most;
       at += known > 0 ? Math.min(known, most) : most;
     }
     const section = { launch: facts.launch, from: at, to: at + to - from, zero: at - from };
@@ -2518,6 +2432,229 @@ function ticks(span, step2, origin) {
   const last = Math.floor((span.to + shift) / step2);
   for (let n = 0; n <= last - first; n++) found.push((first + n) * step2 - shift);
   return found;
+}
+
+// src/chrome.ts
+function chromeTrace(scene, positions, remarks) {
+  const { events, header, state } = scene;
+  const unit = header.ns ? "ns" : "cycles";
+  const axis = new Axis(events, unit, null, null, header.launches, new Set(state.hiddenLaunches));
+  const byLane = /* @__PURE__ */ new Map();
+  let first = 0;
+  for (const i of positions) {
+    const lane = events.laneOf(i);
+    const list = byLane.get(lane);
+    if (list) list.push(i);
+    else byLane.set(lane, [i]);
+    first = Math.min(first, Number(axis.origin) + axis.startOf(i));
+  }
+  const stamp = (time2) => Math.max(Math.round(Number(axis.origin) + time2 - first), 0) / 1e3;
+  const lanes = [...byLane].sort(([a], [b]) => a.index - b.index);
+  const names = [...new Set([...byLane.keys()].sort(bySm).map(processName))];
+  const found = names.flatMap((name2, n) => named("process", { pid: n + 1, tid: 0 }, name2, n + 1));
+  const arrows = arrowsOf(events, new Set([...byLane.values()].flat()));
+  let tid = 0;
+  for (const [lane, own] of lanes) {
+    for (const [sub, steps] of nested(events, own).entries()) {
+      const place = { pid: names.indexOf(processName(lane)) + 1, tid: ++tid };
+      found.push(...named("thread", place, threadName(lane, sub), tid));
+      for (const { i, ends } of steps) {
+        const at = { ts: stamp(ends ? axis.endOf(i) : axis.startOf(i)), ...place };
+        const joined = (arrows.get(i) ?? []).filter((each) => each.atEnd === ends).map(({ arrow: arrow2 }) => ({ ...arrow2, ...at }));
+        found.push(...ends ? [...joined, { ph: "E", ...at }] : [{ ...begin(events, i), ...at }, ...joined]);
+      }
+    }
+  }
+  found.push(...notes(scene, axis, remarks, stamp, names.length + 1));
+  const otherData = {
+    kernel: header.title,
+    gpu: header.device,
+    trust: header.badge?.why ?? "",
+    time_unit: header.ns ? "ns" : "cycles, the clock rate being unknown; readers call them ns"
+  };
+  return JSON.stringify({ displayTimeUnit: "ns", otherData, traceEvents: found });
+}
+function bySm(a, b) {
+  return (a.launch ?? a.rank ?? 0) - (b.launch ?? b.rank ?? 0) || a.sm - b.sm;
+}
+function processName({ rank, launch, sm }) {
+  const part = rank !== null ? `rank ${rank}` : launch !== null ? `launch ${launch}` : "";
+  return [part, sm >= 0 ? `SM ${sm}` : "SM unknown"].filter(Boolean).join(" · ");
+}
+function threadName({ cta, thread, name: name2, group, role }, sub) {
+  const more = [.../* @__PURE__ */ new Set([group, role])].filter((word) => word && word !== "default").join(", ");
+  return `CTA ${cta} · t${thread} · ${name2}${more ? ` (${more})` : ""}${sub ? ` · row ${sub + 1}` : ""}`;
+}
+function named(what, place, name2, rank) {
+  return [
+    { ph: "M", name: `${what}_name`, ...place, args: { name: name2 } },
+    { ph: "M", name: `${what}_sort_index`, ...place, args: { sort_index: rank } }
+  ];
+}
+function begin(events, i) {
+  const instant = events.isInstant(i);
+  const [payload, end] = [events.payloadOf(i), events.payloadEndOf(i)];
+  const args = {
+    start_cycles: Number(events.origin + BigInt(events.start[i])),
+    source: events.source(i),
+    ...payload === void 0 ? {} : { payload: plain(payload) },
+    ...instant ? {} : { duration_cycles: events.duration[i] },
+    ...instant || end === void 0 || Object.is(end, payload) ? {} : { payload_end: plain(end) },
+    ...events.isTruncated(i) ? { truncated: true } : {}
+  };
+  return { ...instant ? { ph: "i", s: "t" } : { ph: "B" }, name: events.name(i), args };
+}
+function plain(value) {
+  const number2 = Number(value);
+  return Number.isFinite(number2) ? number2 : String(number2);
+}
+function nested(events, own) {
+  const { start, duration: duration2, id } = events;
+  const tracks = [{ steps: [], open: [] }];
+  own.sort((a, b) => start[a] - start[b] || duration2[b] - duration2[a] || id[a] - id[b]);
+  for (const i of own) {
+    for (const { steps, open } of tracks)
+      while (open.length && events.end(open[open.length - 1]) <= start[i]) steps.push({ i: open.pop(), ends: true });
+    const top = ({ open }) => open[open.length - 1];
+    const around = tracks.filter((each) => each.open.length && events.end(top(each)) >= events.end(i));
+    let track = around.sort((a, b) => start[top(b)] - start[top(a)])[0] ?? tracks.find(({ open }) => !open.length);
+    if (!track) {
+      track = { steps: [], open: [] };
+      tracks.push(track);
+    }
+    track.steps.push({ i, ends: false });
+    if (!events.isInstant(i)) track.open.push(i);
+  }
+  for (const { steps, open } of tracks) while (open.length) steps.push({ i: open.pop(), ends: true });
+  return tracks.map(({ steps }) => steps);
+}
+function arrowsOf(events, there) {
+  const found = /* @__PURE__ */ new Map();
+  const add2 = (i, arrow2, atEnd) => {
+    found.set(i, [...found.get(i) ?? [], { arrow: arrow2, atEnd }]);
+  };
+  events.flowSrc.forEach((src, n) => {
+    const dst = events.flowDst[n];
+    if (!there.has(src) || !there.has(dst)) return;
+    const arrow2 = { cat: "dag", name: "dag", id: n + 1 };
+    add2(src, { ph: "s", ...arrow2 }, false);
+    add2(dst, { ph: "f", bp: "e", ...arrow2 }, !events.isInstant(dst) && events.start[dst] < events.start[src]);
+  });
+  return found;
+}
+function notes({ events }, axis, remarks, stamp, pid) {
+  const free = [];
+  const found = [];
+  const placed2 = remarks.flatMap((remark) => {
+    const lane = events.lanes.find(({ cta }) => cta === remark.cta);
+    if (!lane) return [];
+    const { offset, rate } = axis.line(lane);
+    const [from, to] = [remark.start, remark.end].map(
+      (cycles) => stamp(offset + rate * (cycles - Number(events.origin)))
+    );
+    return [{ remark, from, to: Math.max(from, to) }];
+  });
+  placed2.sort((a, b) => a.from - b.from || a.to - b.to);
+  for (const { remark, from, to } of placed2) {
+    const known = free.findIndex((since) => since < from || since === from && from < to);
+    const row = known < 0 ? free.length : known;
+    const place = { pid, tid: row + 1 };
+    if (known < 0) found.push(...named("thread", place, row ? `notes · row ${row + 1}` : "notes", row + 1));
+    free[row] = to;
+    const { cta, thread, start, end, text } = remark;
+    const args = { cta, start_cycles: start, duration_cycles: end - start, ...thread >= 0 ? { thread } : {} };
+    if (to > from) found.push({ ph: "B", name: text, ts: from, ...place, args }, { ph: "E", ts: to, ...place });
+    else found.push({ ph: "i", s: "t", name: text, ts: from, ...place, args });
+  }
+  return found.length ? [...named("process", { pid, tid: 0 }, "notes", 0), ...found] : found;
+}
+
+// src/files.ts
+var MOST_ROWS3 = 2e5;
+var [LINE, PAD, SWATCH] = [22, 10, 11];
+var COLUMNS = ["name", "kind", "launch", "cta", "thread", "lane", "sm", "start", "duration", "payload", "source"];
+function pictureOf(layers, scene, frame, theme) {
+  const { ratio, width, height } = frame;
+  const canvas = document.createElement("canvas");
+  const context = context2d(canvas);
+  context.font = `${12}px ${FONT}`;
+  const names = legend(scene, width - 2 * PAD, (text) => context.measureText(text).width);
+  const rows = names.length ? names[names.length - 1].row + 1 : 0;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round((LINE + 8 + height + rows * LINE + 6) * ratio);
+  context.scale(ratio, ratio);
+  context.fillStyle = css(theme.ground);
+  context.fillRect(0, 0, width, canvas.height);
+  context.textBaseline = "middle";
+  context.fillStyle = theme.ink;
+  context.font = `600 13px ${FONT}`;
+  const { title, device, badge } = scene.header;
+  context.fillText([title, device, badge?.text].filter(Boolean).join(" · "), PAD, (LINE + 8) / 2, width - 2 * PAD);
+  for (const layer of layers) context.drawImage(layer, 0, LINE + 8, width, height);
+  context.font = `12px ${FONT}`;
+  for (const { n, x, row } of names) {
+    const y = LINE + 8 + height + 3 + (row + 0.5) * LINE;
+    context.fillStyle = scene.paint.nameCss(n);
+    context.fillRect(PAD + x, y - SWATCH / 2, SWATCH, SWATCH);
+    context.fillStyle = theme.ink;
+    context.fillText(scene.events.names[n], PAD + x + SWATCH + 5, y);
+  }
+  return canvas;
+}
+function legend(scene, width, wide) {
+  if (scene.state.colorBy !== "name") return [];
+  const { events, state } = scene;
+  const there = /* @__PURE__ */ new Set();
+  for (let i = 0; i < events.count; i++) there.add(events.nameCode(i));
+  let [x, row] = [0, 0];
+  return [...there].filter((n) => !state.hiddenNames.includes(events.names[n])).sort((a, b) => a - b).map((n) => {
+    const own = SWATCH + 5 + wide(events.names[n]) + 16;
+    if (x > 0 && x + own > width) [x, row] = [0, row + 1];
+    const place = { n, x, row };
+    x += own;
+    return place;
+  });
+}
+function taken({ events, selected }) {
+  const visible = () => Array.from({ length: events.count }, (_, i) => i).filter((i) => events.code[i] !== HIDDEN);
+  const all = [...selected ?? visible()].sort((a, b) => events.id[a] - events.id[b]);
+  const note = all.length > MOST_ROWS3 ? `the first ${number(MOST_ROWS3)} of ${number(all.length)} events were saved` : "";
+  return { positions: all.slice(0, MOST_ROWS3), note };
+}
+function rowsOf({ events }, texts, positions) {
+  const lines = positions.map((i) => {
+    const lane = events.laneOf(i);
+    return [
+      texts.name(i),
+      events.isInstant(i) ? "instant" : "range",
+      lane.launch ?? 1,
+      lane.cta,
+      lane.thread,
+      lane.name,
+      lane.sm,
+      String(events.origin + BigInt(events.start[i])),
+      events.duration[i],
+      events.payloadOf(i) ?? "",
+      events.source(i)
+    ].map(cell).join(",");
+  });
+  return [COLUMNS.join(","), ...lines, ""].join("\n");
+}
+function cell(value) {
+  const text = String(value);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+function download(content, name2) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name2.replace(/[^\w.-]+/g, "_");
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
+}
+async function asPng(canvas) {
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => blob ? resolve(blob) : reject(new Error("this picture is too large")), "image/png");
+  });
 }
 
 // src/marks.ts
@@ -2761,7 +2898,7 @@ function help(close) {
   shut.addEventListener("click", close, { once: true });
   const line = (keys, does) => h("div", {}, h("span", {}, ...keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "])), h("span", {}, does));
   const code = (typed) => h("span", {}, ...typed.split(/ (?=\w+[>:<=])/).flatMap((each) => [h("kbd", {}, each), " "]));
-  const plain = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
+  const plain2 = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
   return h(
     "div",
     { class: "tlt-help", role: "dialog", "aria-label": "Keys and mouse", tabindex: "-1" },
@@ -2769,7 +2906,7 @@ function help(close) {
     shut,
     h("div", { class: "tlt-keys" }, ...BINDINGS.map(({ shown, does }) => line(shown, does))),
     h("b", {}, "Mouse and fingers"),
-    h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain(what, does))),
+    h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain2(what, does))),
     h("b", {}, "Search"),
     h("div", { class: "tlt-keys" }, ...HELP.map(([typed, finds]) => h("div", {}, code(typed), h("span", {}, finds))))
   );
@@ -2948,8 +3085,8 @@ var Launches = class {
     "aria-label": "Launches: click shows or hides one, Alt click shows it alone"
   });
   chips = /* @__PURE__ */ new Map();
-  chip({ launch, why, begin_ns: begin }, several, signal) {
-    const began = begin === null ? "" : `; it began ${duration(begin, "ns")} after the first`;
+  chip({ launch, why, begin_ns: begin2 }, several, signal) {
+    const began = begin2 === null ? "" : `; it began ${duration(begin2, "ns")} after the first`;
     const title = `launch ${launch}${began}`;
     const chip = h("button", { type: "button", title }, several ? why : `launch ${launch}`);
     chip.addEventListener("click", (event) => this.click(launch, event.altKey), { signal });
@@ -3675,12 +3812,12 @@ var Picture = class {
     this.grid(frame, theme);
     this.names(shown, frame, theme);
     clip(context, left, top, width - left, bottom - top);
-    const notes = new Collected(Math.round(13 * ratio), scene.events);
-    this.bars(shown, frame, notes);
+    const notes2 = new Collected(Math.round(13 * ratio), scene.events);
+    this.bars(shown, frame, notes2);
     this.ghosts(shown, frame);
-    this.torn(notes, theme, ratio);
-    this.points(notes, theme, ratio);
-    this.labels(notes, theme, frame);
+    this.torn(notes2, theme, ratio);
+    this.points(notes2, theme, ratio);
+    this.labels(notes2, theme, frame);
     context.restore();
   }
   bands(shown, theme, { width, ratio }) {
@@ -3710,7 +3847,7 @@ var Picture = class {
     for (const { from } of this.scene.axis.sections.slice(1))
       context.fillRect(Math.round(xOf(from, this.scene.span, frame) * frame.ratio), 0, 1, frame.height * frame.ratio);
   }
-  bars(shown, frame, notes) {
+  bars(shown, frame, notes2) {
     const { context, scene } = this;
     const { ratio } = frame;
     const left = Math.round(frame.gutter * ratio);
@@ -3737,8 +3874,8 @@ var Picture = class {
         const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
         const scale2 = width * rate / (scene.span.to - scene.span.from);
         const cycle = (scene.span.from - offset) / rate;
-        notes.at(left, top, height, rows.length > 1, row, scale2);
-        this.looked += scene.raster.paint(line, row, { cycle, scale: scale2, width }, scene.paint.inks, notes);
+        notes2.at(left, top, height, rows.length > 1, row, scale2);
+        this.looked += scene.raster.paint(line, row, { cycle, scale: scale2, width }, scene.paint.inks, notes2);
       }
     });
     this.lineContext.putImageData(this.image, 0, 0, 0, 0, width, bars.length);
@@ -3784,12 +3921,12 @@ var Picture = class {
     return pixels;
   }
   /** A range that never ended: its right edge is torn off. */
-  torn(notes, theme, ratio) {
+  torn(notes2, theme, ratio) {
     const { context, scene } = this;
     const step2 = 4 * ratio;
     context.fillStyle = css(theme.ground);
     context.beginPath();
-    for (const { i, to, from, top, height } of notes.bars) {
+    for (const { i, to, from, top, height } of notes2.bars) {
       if (!scene.events.isTruncated(i)) continue;
       const depth = Math.min(step2, (to - from) / 2);
       context.moveTo(to + 1, top);
@@ -3800,9 +3937,9 @@ var Picture = class {
     }
     context.fill();
   }
-  points(notes, theme, ratio) {
+  points(notes2, theme, ratio) {
     const { context, scene } = this;
-    for (const { i, from, top, height, room } of notes.points) {
+    for (const { i, from, top, height, room } of notes2.points) {
       const size = Math.min(Math.max(room, 2 * ratio), 4.5 * ratio);
       const [x, y] = [from + 0.5, top + height / 2];
       context.fillStyle = css(scene.paint.colorOf(i));
@@ -3820,7 +3957,7 @@ var Picture = class {
       context.stroke();
     }
   }
-  labels(notes, theme, { ratio, gutter, width }) {
+  labels(notes2, theme, { ratio, gutter, width }) {
     const { context, scene, texts, ruler } = this;
     const [pad, gap] = [4 * ratio, 5 * ratio];
     const [left, right] = [gutter * ratio, width * ratio];
@@ -3839,19 +3976,19 @@ var Picture = class {
       }
     };
     const tall = LETTERS * ratio;
-    for (const { i, from, to, top, height } of notes.bars) {
+    for (const { i, from, to, top, height } of notes2.bars) {
       if (height < tall) continue;
       const inset = to - from < 6 * pad ? pad / 2 : pad;
-      const begin = Math.max(from, left) + inset;
-      const room = Math.min(to, right) - begin - inset + ratio;
+      const begin2 = Math.max(from, left) + inset;
+      const room = Math.min(to, right) - begin2 - inset + ratio;
       if (room < 7 * ratio) continue;
-      write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
+      write(i, begin2, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
     }
-    for (const { i, from, top, height, room } of notes.points) {
+    for (const { i, from, top, height, room } of notes2.points) {
       if (height < tall) continue;
-      const begin = from + 8 * ratio;
+      const begin2 = from + 8 * ratio;
       const limit = Math.min(from + room - 2 * ratio, right);
-      if (limit - begin > 10 * ratio) write(i, begin, limit - begin, top + height / 2 + ratio / 2, theme.ink);
+      if (limit - begin2 > 10 * ratio) write(i, begin2, limit - begin2, top + height / 2 + ratio / 2, theme.ink);
     }
   }
   arrows(shown, frame, theme) {
@@ -3900,9 +4037,9 @@ var Picture = class {
       ruler.use(`${leaf ? "" : "600 "}${11 * ratio}px ${FONT}`);
       context.fillStyle = leaf ? theme.soft : theme.ink;
       if (!leaf) triangle(context, (indent + 3) * ratio, middle, 3.5 * ratio, strip.kind === "head");
-      const begin = (indent + (leaf ? 0 : 12)) * ratio;
-      const text = ruler.elide(strip.label, left - begin - 8 * ratio);
-      context.fillText(text, begin, middle + ratio / 2);
+      const begin2 = (indent + (leaf ? 0 : 12)) * ratio;
+      const text = ruler.elide(strip.label, left - begin2 - 8 * ratio);
+      context.fillText(text, begin2, middle + ratio / 2);
     }
     context.restore();
     context.fillStyle = theme.line;
@@ -4232,6 +4369,10 @@ var Remarks = class {
   pending = null;
   input = h("input", { type: "text", placeholder: "a note: Enter keeps it", "aria-label": "Note" });
   list = h("div");
+  /** What is written so far. */
+  get all() {
+    return this.remarks;
+  }
   /** Take over what is kept elsewhere. */
   set(remarks) {
     this.remarks = remarks;
@@ -4350,7 +4491,7 @@ var Scene = class {
     );
     const hiddenLaunches = hiddenAtFirst(header.launches);
     const shown = this.roots.filter((root) => !hiddenLaunches.includes(root.lanes[0].launch ?? 0));
-    const plain = {
+    const plain2 = {
       unit: header.ns && severalCtas ? "ns" : "cycles",
       span: null,
       scroll: 0,
@@ -4363,7 +4504,7 @@ var Scene = class {
       ghost: true,
       lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(shown, events.count)) }
     };
-    this.state = restore(plain, saved, this.units);
+    this.state = restore(plain2, saved, this.units);
     this.axis = this.newAxis();
     this.span = this.spanOf(this.state);
     this.rows = this.newRows();
@@ -5238,8 +5379,8 @@ var View = class {
           const focused = focusedIn(root);
           const elsewhere = focused === null || !root.contains(focused);
           const done = focused === target.closest(type === "click" ? "button" : "select");
-          const plain = focused === root && getSelection()?.isCollapsed !== false;
-          if (byHand && (elsewhere || done || plain || focused === this.scroll)) stage.focus({ preventScroll: true });
+          const plain2 = focused === root && getSelection()?.isCollapsed !== false;
+          if (byHand && (elsewhere || done || plain2 || focused === this.scroll)) stage.focus({ preventScroll: true });
         },
         { signal }
       );
@@ -5453,7 +5594,8 @@ var View = class {
     const entries = [
       ["Copy the picture", () => this.copyPicture(picture()).catch(fail)],
       ["Save the picture", () => picture().then((blob) => download(blob, `${name2}.png`), fail)],
-      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name2)]
+      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name2)],
+      [selected ? "Save the selection for Perfetto" : "Save for Perfetto", () => this.saveTrace(name2)]
     ];
     const { onPage } = this.options;
     if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
@@ -5465,8 +5607,14 @@ var View = class {
     this.scene.say("");
   }
   saveRows(name2) {
-    const { text, note } = rowsOf(this.scene, this.texts);
-    download(new Blob([text], { type: "text/csv" }), `${name2}.csv`);
+    const { positions, note } = taken(this.scene);
+    download(new Blob([rowsOf(this.scene, this.texts, positions)], { type: "text/csv" }), `${name2}.csv`);
+    if (note) this.scene.say(note);
+  }
+  saveTrace(name2) {
+    const { positions, note } = taken(this.scene);
+    const text = chromeTrace(this.scene, positions, this.remarks.all);
+    download(new Blob([text], { type: "application/json" }), `${name2}.json`);
     if (note) this.scene.say(note);
   }
   // Python's end
