@@ -108,6 +108,8 @@ export const STYLE = `
 .tlt-legend button[aria-pressed=true] { background: transparent; color: inherit; border-color: transparent; }
 .tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
+.tlt .tlt-align[aria-pressed] { border-color: var(--tlt-line); max-width: none; opacity: 1; text-decoration: none; }
+.tlt .tlt-align[aria-pressed=true] { border-color: var(--tlt-accent); color: var(--tlt-accent); }
 .tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
   background: linear-gradient(to right, #1e78b4 50%, #f0a500 50%); }
 .tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 400px; overflow: auto; }

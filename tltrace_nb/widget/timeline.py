@@ -69,7 +69,7 @@ THEMES = ("auto", "light", "dark")
 KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "before", "layout")
 VIEW_KEYS = (
     "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "hidden_launches", "ghost",
-    "collapsed", "hidden", "pinned", "order",
+    "align", "collapsed", "hidden", "pinned", "order",
 )  # fmt: skip
 
 
@@ -86,8 +86,8 @@ class Timeline(anywidget.AnyWidget):
     ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
     ``view``: what ``view`` of another timeline was.
     ``beside``: a trace for which the axis has room, too, and whose names have their colours here (``Trace.beside``).
-    ``before``: another run to compare with: it is thin under the lanes, in cycles CTA by CTA, and the legend says by
-    how much each name has changed.
+    ``before``: another run to compare with: it is thin under the lanes, in cycles CTA by CTA, or iteration by iteration
+    with ``view={"align": "iteration"}``, and the legend says by how much each name has changed.
     ``save``: put the events into the widget's state, and so into a notebook that is saved with it, also where they take
     more than 2 MB. ``layout``: as all ipywidgets have it.
 

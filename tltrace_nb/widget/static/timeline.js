@@ -347,11 +347,10 @@ var Events = class _Events {
     }
     return this.inverse[id];
   }
-  /** The same events at other times, which may change while they keep the order of their rows. */
-  at(start, duration2) {
-    const code = new Uint8Array(this.count);
-    const latestEnds = /* @__PURE__ */ new Map();
-    return Object.assign(Object.create(_Events.prototype), this, { start, duration: duration2, code, latestEnds });
+  /** The same events at other times, which may change while they keep the order of their rows; and on other clocks. */
+  at(start, duration2, clocks = {}) {
+    const own = { start, duration: duration2, code: new Uint8Array(this.count), latestEnds: /* @__PURE__ */ new Map(), ...clocks };
+    return Object.assign(Object.create(_Events.prototype), this, own);
   }
   /** The times have changed. */
   retimed() {
@@ -1884,6 +1883,7 @@ function numberOf(field, events) {
 
 // src/state.ts
 var ARROWS = ["all", "hovered", "none"];
+var ALIGN = ["cta", "iteration"];
 function save(state) {
   const { lanes } = state;
   return {
@@ -1897,6 +1897,7 @@ function save(state) {
     hidden_names: [...state.hiddenNames],
     hidden_launches: [...state.hiddenLaunches],
     ghost: state.ghost,
+    align: state.align,
     collapsed: [...lanes.collapsed],
     hidden: [...lanes.hidden],
     pinned: [...lanes.pinned],
@@ -1917,6 +1918,7 @@ function restore(state, saved, units) {
     hiddenNames: saved.hidden_names ?? state.hiddenNames,
     hiddenLaunches: saved.hidden_launches ?? state.hiddenLaunches,
     ghost: saved.ghost ?? state.ghost,
+    align: one(saved.align, ALIGN, state.align),
     lanes: {
       collapsed: saved.collapsed ? new Set(saved.collapsed) : lanes.collapsed,
       hidden: saved.hidden ? new Set(saved.hidden) : lanes.hidden,
@@ -2157,11 +2159,12 @@ var Legend = class {
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
     this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
+    this.align.addEventListener("click", () => this.alignOther(), { signal });
     const hint = lightHint(scene.header);
     this.root.append(
       this.scales,
       ...this.chips.values(),
-      ...scene.ghost ? [this.before] : [],
+      ...scene.ghost ? [this.before, this.align] : [],
       this.rest,
       hint && h("span", { class: "tlt-light", role: "note" }, hint),
       this.measured
@@ -2188,6 +2191,12 @@ var Legend = class {
     h("span", { class: "tlt-swatch" }),
     "previous run"
   );
+  /** Brings it together CTA by CTA, or iteration by iteration. */
+  align = h("button", {
+    type: "button",
+    class: "tlt-align",
+    title: "the previous run begins each iteration where this one does; what it has more of one is cut off"
+  });
   chip(n, signal) {
     const name2 = this.scene.events.names[n];
     const swatch = h("span", { class: "tlt-swatch" });
@@ -2214,6 +2223,14 @@ var Legend = class {
     else if (hiddenNames.includes(name2)) this.scene.set({ hiddenNames: hiddenNames.filter((each) => each !== name2) });
     else this.scene.set({ hiddenNames: [...hiddenNames, name2] });
   }
+  alignOther() {
+    const { scene } = this;
+    scene.set({ align: scene.state.align === "cta" ? "iteration" : "cta" });
+    if (scene.state.align === "iteration" && !scene.ghost?.aligned) {
+      scene.set({ align: "cta" });
+      scene.say("no name is there twice on a lane of a CTA in both runs: there are no iterations to bring together");
+    }
+  }
   /** What is measured, in words. */
   measure(text) {
     this.measured.textContent = text;
@@ -2227,6 +2244,9 @@ var Legend = class {
       chip.firstChild.hidden = !swatches;
     }
     press(this.before, state.ghost);
+    press(this.align, state.align === "iteration");
+    this.align.hidden = !this.scene.beside;
+    this.align.textContent = alignment(this.scene);
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
     this.scales.replaceChildren(...ramp);
@@ -2246,6 +2266,14 @@ var Legend = class {
     return whole;
   }
 };
+function alignment({ ghost }) {
+  const found = ghost?.aligned;
+  if (!found) return "per iteration";
+  const { name: name2, before, now } = found;
+  const change = before > 0 ? `, ${now > before ? "+" : "−"}${percent(Math.abs(now / before - 1))}` : "";
+  const [was, is] = [before, now].map((cycles) => duration(cycles, "cycles"));
+  return `per iteration, from ${clean(name2, 30)} to the next: ${was} → ${is}${change}`;
+}
 function button(text, title) {
   return h("button", { type: "button", title, "aria-label": text.length === 1 && title }, text);
 }
@@ -2657,6 +2685,74 @@ async function asPng(canvas) {
   });
 }
 
+// src/align.ts
+function aligned(before, now) {
+  const anchor = usualAnchor(now);
+  const name2 = now.names[anchor];
+  const theirs = before.names.indexOf(name2);
+  if (anchor < 0 || theirs < 0) return null;
+  const byCta = /* @__PURE__ */ new Map();
+  const [old, own] = [beginsOf(before, theirs), beginsOf(now, anchor)];
+  for (const [key, begins] of old) if (own.has(key)) byCta.set(key, { before: begins, now: own.get(key) });
+  if (!byCta.size) return null;
+  const lines = new Map(now.lanes.map((lane) => [keyOf2(lane), lane]));
+  const start = new Float64Array(before.count);
+  const duration2 = new Float64Array(before.count);
+  const origin = [before, now].map((events2) => Number(events2.origin));
+  let cycles = now.cycles;
+  for (const lane of before.lanes) {
+    const begins = byCta.get(keyOf2(lane));
+    for (let i = before.rowStart[lane.row]; i < before.rowStart[lane.row + lane.rows]; i++) {
+      const [from, to] = [before.start[i] + origin[0], before.end(i) + origin[0]];
+      const [left, right] = begins ? moved2(begins, from, to) : [from, to];
+      start[i] = left - origin[1];
+      duration2[i] = right - left;
+      cycles = Math.max(cycles, right - origin[1]);
+    }
+  }
+  const lanes = before.lanes.map((lane) => {
+    const { nsOffset, nsRate } = lines.get(keyOf2(lane)) ?? lane;
+    return { ...lane, nsOffset, nsRate };
+  });
+  const events = before.at(start, duration2, { origin: now.origin, cycles, lanes });
+  const period = (all) => quantile(Float64Array.from([...all].flatMap((each) => gaps(each))).sort(), 0.5);
+  const both = [...byCta.values()];
+  return {
+    events,
+    name: name2,
+    before: period(both.map((each) => each.before)),
+    now: period(both.map((each) => each.now))
+  };
+}
+function moved2({ before, now }, from, to) {
+  const last = Math.min(before.length, now.length) - 1;
+  const put = (time2, k2) => {
+    const begin2 = k2 < 0 ? 0 : now[k2];
+    return Math.min(begin2 + time2 - (k2 < 0 ? 0 : before[k2]), k2 < last ? now[k2 + 1] : Number.POSITIVE_INFINITY);
+  };
+  const iteration = (time2) => Math.min(upperBound(before, time2, 0, before.length) - 1, last);
+  const k = iteration(from);
+  const within = k >= last || to <= before[k + 1];
+  return [put(from, k), put(to, within ? k : iteration(to))];
+}
+function beginsOf(events, name2) {
+  const found = /* @__PURE__ */ new Map();
+  for (const lane of events.lanes) {
+    if (found.has(keyOf2(lane))) continue;
+    const starts = [];
+    for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+      if (events.nameCode(i) === name2) starts.push(events.start[i] + Number(events.origin));
+    if (starts.length > 1) found.set(keyOf2(lane), Float64Array.from(starts).sort());
+  }
+  return found;
+}
+function gaps(begins) {
+  return Array.from(begins.subarray(1), (begin2, k) => begin2 - begins[k]);
+}
+function keyOf2({ rank, cta }) {
+  return `${rank}|${cta}`;
+}
+
 // src/marks.ts
 var Marks = class {
   constructor(events, header) {
@@ -2732,6 +2828,7 @@ var NO_NOTES = { least: Number.POSITIVE_INFINITY, bar() {
 } };
 var PLAIN2 = {
   unit: "cycles",
+  align: "cta",
   colorBy: "name",
   query: "",
   filter: false,
@@ -2739,49 +2836,74 @@ var PLAIN2 = {
   hiddenLaunches: []
 };
 var Ghost = class {
+  /** `events` are those of the run, at its own times. */
   constructor(events, header, looks) {
     this.events = events;
     this.header = header;
     this.marks = new Marks(events, header);
-    this.byKey = new Map(events.lanes.map((lane) => [keyOf2(lane), lane]));
-    this.follow({ ...PLAIN2, ...looks });
+    this.byKey = lanesOf2(events);
+    this.follow({ ...PLAIN2, ...looks, align: "cta" }, null);
   }
   events;
   header;
   marks;
   byKey;
   looks = null;
+  theme = null;
+  iterations;
+  /** The events where they are drawn. */
+  get shown() {
+    return this.marks.events;
+  }
+  /** How its iterations are brought together with those of the run that it is compared with, if they are. */
+  get aligned() {
+    return this.iterations && this.shown === this.iterations.events ? this.iterations : null;
+  }
   /** Whether its events have times in `unit`. */
   has(unit) {
     return unit === "cycles" || this.header.ns;
   }
   /** The lane that stood where `lane` stands now, whichever SM its CTA is on. */
   laneOf(lane) {
-    return this.byKey.get(keyOf2(lane));
+    return this.byKey.get(keyOf3(lane));
   }
-  /** Colour and hide as `looks` say. */
-  follow({ unit, colorBy, query, filter, hiddenNames }) {
+  /** Colour and hide as `looks` say, and stand where they say beside the events of `now`. */
+  follow(looks, now) {
+    if (now && this.iterations === void 0 && looks.align === "iteration")
+      this.iterations = aligned(this.events, now);
+    const events = looks.align === "iteration" ? this.iterations?.events ?? this.events : this.events;
+    if (events !== this.shown) {
+      this.marks = new Marks(events, this.header);
+      this.byKey = lanesOf2(events);
+      this.looks = null;
+    }
+    const { unit, align, colorBy, query, filter, hiddenNames } = looks;
     const before = this.looks;
-    this.looks = { unit, colorBy, query, filter, hiddenNames, hiddenLaunches: [] };
-    const axis = new Axis(this.events, this.has(unit) ? unit : "cycles");
+    this.looks = { unit, align, colorBy, query, filter, hiddenNames, hiddenLaunches: [] };
+    const axis = new Axis(events, this.has(unit) ? unit : "cycles");
     if (unit !== before?.unit || colorBy !== before.colorBy) this.marks.colorBy(colorBy, axis);
     if (query !== before?.query || filter !== before.filter || hiddenNames !== before.hiddenNames)
       this.marks.search(this.looks, axis);
+    if (!before && this.theme) this.ink(this.theme);
   }
   ink(theme) {
+    this.theme = theme;
     this.marks.paint.ink(theme);
   }
   /** Paint what stood where `lane` stands into a line of pixels; `from` is the time at its first, on `axis`. */
   paint(line, lane, axis, from, pixelsPerUnit) {
     const mine = this.laneOf(lane);
     if (!mine) return;
-    const { offset, rate } = axis.lineOf(this.events, mine);
+    const { offset, rate } = axis.lineOf(this.shown, mine);
     const view = { cycle: (from - offset) / rate, scale: pixelsPerUnit * rate, width: line.length };
     const { raster, paint } = this.marks;
     for (let row = mine.row; row < mine.row + mine.rows; row++) raster.paint(line, row, view, paint.inks, NO_NOTES);
   }
 };
-function keyOf2(lane) {
+function lanesOf2(events) {
+  return new Map(events.lanes.map((lane) => [keyOf3(lane), lane]));
+}
+function keyOf3(lane) {
   return `${lane.rank}|${lane.cta}|${lane.thread}|${lane.name}`;
 }
 
@@ -4502,9 +4624,11 @@ var Scene = class {
       hiddenNames: [],
       hiddenLaunches,
       ghost: true,
+      align: "cta",
       lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(shown, events.count)) }
     };
     this.state = restore(plain2, saved, this.units);
+    ghost?.follow(this.state, events);
     this.axis = this.newAxis();
     this.span = this.spanOf(this.state);
     this.rows = this.newRows();
@@ -4554,7 +4678,7 @@ var Scene = class {
     const room = this.header.room?.[unit];
     const hidden = new Set(this.state.hiddenLaunches);
     const span = room ? { from: room[0], to: room[1] } : null;
-    return new Axis(this.events, unit, this.beside?.events, span, this.header.launches, hidden);
+    return new Axis(this.events, unit, this.beside?.shown, span, this.header.launches, hidden);
   }
   newRows() {
     const { hiddenLaunches, lanes } = this.state;
@@ -4731,12 +4855,13 @@ var Scene = class {
   set(change) {
     const before = this.state;
     this.state = { ...before, ...change };
-    const moved2 = this.state.unit !== before.unit || this.state.hiddenLaunches !== before.hiddenLaunches;
-    if (moved2) {
+    const moved3 = this.state.unit !== before.unit || this.state.hiddenLaunches !== before.hiddenLaunches;
+    if (moved3) {
       this.state = { ...this.state, span: null };
       this.area = this.measured = null;
     }
-    if (moved2 || this.state.ghost !== before.ghost) {
+    this.ghost?.follow(this.state, this.events);
+    if (moved3 || this.state.ghost !== before.ghost || this.state.align !== before.align) {
       this.axis = this.newAxis();
       this.span = this.spanOf(this.state);
       this.rows = this.newRows();
@@ -4745,7 +4870,6 @@ var Scene = class {
       this.marks.colorBy(this.state.colorBy, this.axis);
       this.tell("codes");
     }
-    this.ghost?.follow(this.state);
     const { query, filter, hiddenNames, hiddenLaunches } = this.state;
     const same = query === before.query && filter === before.filter && hiddenNames === before.hiddenNames;
     if (!same || hiddenLaunches !== before.hiddenLaunches) this.search();
@@ -4782,8 +4906,8 @@ var Scene = class {
   /** Take over what was saved. */
   restore(saved) {
     const next = restore(this.state, saved, this.units);
-    const { unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost } = next;
-    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost });
+    const { unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost, align } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost, align });
     this.arrange(next.lanes);
     this.state = { ...this.state, span: next.span };
     this.span = this.spanOf(this.state);
@@ -4919,6 +5043,8 @@ var STYLE = `
 .tlt-legend button[aria-pressed=true] { background: transparent; color: inherit; border-color: transparent; }
 .tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
+.tlt .tlt-align[aria-pressed] { border-color: var(--tlt-line); max-width: none; opacity: 1; text-decoration: none; }
+.tlt .tlt-align[aria-pressed=true] { border-color: var(--tlt-accent); color: var(--tlt-accent); }
 .tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
   background: linear-gradient(to right, #1e78b4 50%, #f0a500 50%); }
 .tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 400px; overflow: auto; }
