@@ -21,6 +21,7 @@ from tltrace_nb.base.numbers import number
 from tltrace_nb.base.palette import WARNING
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.headline import by_name
+from tltrace_nb.render.colors import Names
 from tltrace_nb.render.lanes import of_events, of_shown_ctas, part, selected
 from tltrace_nb.render.options import DEFAULTS, PAGE_EVENTS, ViewOptions
 from tltrace_nb.render.svg import static_svg
@@ -86,7 +87,7 @@ def page_html(trace: TraceLike, events: pd.DataFrame, options: ViewOptions, most
 
 def _scripts(trace: TraceLike, events: pd.DataFrame, options: ViewOptions) -> str:
     """The events and the timeline that draws them."""
-    wire = encode(of_events(trace, events), title="", names=trace.events["name"].unique(), **said_of(trace))
+    wire = encode(of_events(trace, events), title="", names=Names.of(trace), **said_of(trace))
     overs = {which: make(trace) for which, make in OVERLAYS.items()} if len(trace.events) <= MOST_EXPLAINED else {}
     remarks = [asdict(note) for note in getattr(trace.meta, "notes", ())]
     view = {"unit": unit(wire.aligned, events, options.time)}

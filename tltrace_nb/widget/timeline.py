@@ -37,6 +37,7 @@ from tltrace_nb.base.checks import (
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.notes import notes_of
 from tltrace_nb.data.trace_data import TraceData
+from tltrace_nb.render.colors import Names
 from tltrace_nb.render.frames import frames
 from tltrace_nb.render.lanes import of_events, selected
 from tltrace_nb.render.launches import of_traces, together
@@ -172,7 +173,7 @@ class Timeline(anywidget.AnyWidget):
         before = None if before is None else frames(before, "before")
         self._shown = selected(self._trace, events, ctas)
         traces = [each for each in (self._trace, beside, before) if each is not None]
-        self._names = {name for each in traces for name in each.events["name"].unique()}
+        self._names = Names.of(*traces)
         self._save, self._title = save, title
         if beside is not None and ctas is not None:  # the axis has room for what is shown of it
             beside = of_events(beside, selected(beside, None, ctas))
@@ -220,7 +221,7 @@ class Timeline(anywidget.AnyWidget):
         >>> timeline.replace(matmul_with_three_stages)
         """
         trace = frames(source)
-        names = self._names | set(trace.events["name"].unique())
+        names = self._names | Names.of(trace)
         wire = encode(trace, title=title, names=names, **said_of(trace))
         if self._link is not None:
             self._link.remove(self)
