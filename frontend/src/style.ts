@@ -93,6 +93,8 @@ export const STYLE = `
 .tlt-lines td:nth-child(2), .tlt-lines th:nth-child(2) { text-align: left; max-width: 60ch; overflow: hidden;
   text-overflow: ellipsis; }
 .tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
+.tlt .tlt-source { border: 0; height: auto; padding: 0; font: inherit; white-space: pre; color: var(--tlt-accent); }
+.tlt .tlt-source:hover { text-decoration: underline; background: none; }
 .tlt-line-time { position: relative; min-width: 130px; }
 .tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
 .tlt-change { font-weight: 600; color: var(--tlt-accent); white-space: nowrap; }

@@ -9,6 +9,7 @@ var USUAL = {
   color_by: "name",
   query: "",
   filter: false,
+  align: "cta",
   hidden_names: [],
   hidden: [],
   pinned: [],
@@ -3230,6 +3231,43 @@ var Launches = class {
   }
 };
 
+// src/cell.ts
+var CELL = /^In \[(\d+)\]:(\d+)$/;
+var PATIENCE_MS = 1500;
+var MARKED_MS = 4e3;
+function sourceButton(near, text, source, code, say) {
+  const notebook = near.closest(".jp-Notebook");
+  if (!notebook || !CELL.test(source)) return text;
+  const button2 = h("button", { type: "button", class: "tlt-source", title: "go to this line of the cell" }, text);
+  button2.addEventListener("click", async () => say(await goTo(notebook, source, code)));
+  return button2;
+}
+async function goTo(notebook, source, code) {
+  const [, number2, line] = CELL.exec(source);
+  const cells = [...notebook.querySelectorAll(".jp-CodeCell")].filter(
+    (cell2) => cell2.querySelector(".jp-InputPrompt")?.textContent?.trim() === `[${number2}]:`
+  );
+  if (!cells.length) return `there is no cell In [${number2}] now, or it is not loaded: scroll through the notebook`;
+  cells[0].scrollIntoView({ block: "center" });
+  const until = performance.now() + PATIENCE_MS;
+  for (; ; ) {
+    const found = cells.map((cell2) => lineOf(cell2, Number(line), code)).find((each) => each);
+    if (found) {
+      found.scrollIntoView({ block: "center" });
+      found.animate([{ background: "#f0a500aa" }, { background: "transparent" }], MARKED_MS);
+      return "";
+    }
+    if (performance.now() > until) return `cell In [${number2}] has changed since: line ${line} was ${clean(code, 80)}`;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+function lineOf(cell2, line, code) {
+  const lines = [...cell2.querySelectorAll(".cm-line")];
+  if (!code) return lines[line - 1];
+  const same = lines.filter((each) => each.textContent?.trim().startsWith(code));
+  return same.find((each) => lines.indexOf(each) === line - 1) ?? same[0];
+}
+
 // src/lines.ts
 var Lines = class {
   constructor(scene) {
@@ -3262,6 +3300,7 @@ var Lines = class {
   row({ source, events, time: time2 }, most, all) {
     const { scene } = this;
     const text = scene.events.sources[source];
+    const code = scene.header.code[text] ?? "";
     const bar = h("span", { class: "tlt-line-bar" });
     bar.style.width = `${100 * time2 / most}%`;
     const name2 = h("button", { type: "button", title: "select its events" }, clean(text, 60));
@@ -3270,7 +3309,15 @@ var Lines = class {
       "tr",
       {},
       h("td", {}, name2),
-      h("td", {}, h("code", {}, scene.header.code[text] ?? "")),
+      h(
+        "td",
+        {},
+        h(
+          "code",
+          {},
+          sourceButton(this.root, code, text, code, (words) => scene.say(words))
+        )
+      ),
       h("td", {}, number(events)),
       h("td", { class: "tlt-line-time" }, bar, h("span", {}, duration(time2, scene.axis.unit))),
       h("td", {}, all > 0 ? percent(time2 / all) : "–")
@@ -3790,9 +3837,12 @@ var Panel = class {
     this.root.replaceChildren(...parts, ...parts.length ? [h("div", {}, ...this.actions)] : []);
   }
   details(i) {
+    const { scene } = this;
     const list = h("dl");
-    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header))
-      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, value));
+    const source = scene.events.source(i);
+    const link = (text) => sourceButton(this.root, text, source, scene.header.code[source] ?? "", (words) => scene.say(words));
+    for (const { key, value } of factsOf(i, scene.events, this.texts, scene.header))
+      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, key === "source" ? link(value) : value));
     return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
   }
   table(total) {
@@ -5028,6 +5078,8 @@ var STYLE = `
 .tlt-lines td:nth-child(2), .tlt-lines th:nth-child(2) { text-align: left; max-width: 60ch; overflow: hidden;
   text-overflow: ellipsis; }
 .tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
+.tlt .tlt-source { border: 0; height: auto; padding: 0; font: inherit; white-space: pre; color: var(--tlt-accent); }
+.tlt .tlt-source:hover { text-decoration: underline; background: none; }
 .tlt-line-time { position: relative; min-width: 130px; }
 .tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
 .tlt-change { font-weight: 600; color: var(--tlt-accent); white-space: nowrap; }
@@ -5868,7 +5920,7 @@ function define(name2) {
 }
 
 // src/widget.ts
-var PATIENCE_MS = 6e4;
+var PATIENCE_MS2 = 6e4;
 async function render({ model, el }) {
   const ending = new AbortController();
   const { signal } = ending;
@@ -5959,7 +6011,7 @@ async function columnsOf(model, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => reject(new Error("its events are in Python, which does not answer: run the cell again")),
-      PATIENCE_MS
+      PATIENCE_MS2
     );
     const answer = (content, buffers) => {
       if (content.kind !== "columns") return;
