@@ -93,7 +93,8 @@ export class Remarks {
         const gone = h("button", { type: "button", "aria-label": "Remove this note" }, "×");
         go.addEventListener("click", () => this.go(remark));
         gone.addEventListener("click", () => this.keep(this.remarks.filter((each) => each !== remark)));
-        const where = `CTA ${remark.cta}, ${duration(remark.end - remark.start, "cycles")}`;
+        const { cta, start, end } = remark;
+        const where = `CTA ${cta}, ${end > start ? duration(end - start, "cycles") : `at ${duration(start, "cycles")}`}`;
         return h("span", {}, go, h("span", { class: "tlt-count" }, where), gone);
       }),
     );

@@ -4,44 +4,41 @@ import { Spoken } from "./access";
 import { Aggregate } from "./aggregate";
 import { Bands, type Over } from "./bands";
 import { Bar, Legend } from "./bar";
-import { chromeTrace } from "./chrome";
-import { copyText, h, SUPPRESS } from "./dom";
+import { copyText, h } from "./dom";
+import { Drawing } from "./drawing";
 import { Events } from "./events";
 import { asText } from "./facts";
-import { asPng, download, pictureOf, rowsOf, taken } from "./files";
+import { pictureOf } from "./files";
+import { focusedIn, isSpare, keepFocus } from "./focus";
 import { AXIS, type Frame } from "./frame";
 import { Ghost } from "./ghost";
 import { help } from "./help";
 import { History } from "./history";
-import { fromRuns, toRuns } from "./ids";
 import { type Desk, press } from "./keys";
 import { Texts } from "./label";
 import { Launches } from "./launches";
 import { Lines } from "./lines";
 import { measuredText } from "./measure";
-import { type Entry, Menu } from "./menu";
-import { Minimap } from "./minimap";
-import { Overlay } from "./overlay";
+import { Menu } from "./menu";
+import type { Overlay } from "./overlay";
 import { COLOR_BY } from "./paint";
 import { Panel } from "./panel";
-import { Picture } from "./picture";
 import { Pointer, type Tool } from "./pointer";
 import { type Remark, Remarks } from "./remarks";
 import { Scene } from "./scene";
 import { type Saved, save } from "./state";
 import { STYLE } from "./style";
-import { onThemeChange, type Theme, themeOf } from "./theme";
+import { offers } from "./take";
+import type { Theme } from "./theme";
 import { Hint, Tip } from "./tip";
-import { Transition } from "./transition";
+import { type Listener, Told } from "./told";
 import type { Wire } from "./wire";
 
-export interface Options {
+export interface Options extends Listener {
   /** Height of the lanes in pixels; by default by the number of lanes, up to 560. */
   readonly height?: number | null;
   readonly theme?: "auto" | "light" | "dark";
   readonly view?: Saved;
-  /** Told, a moment later, how the view was changed. */
-  onView?(view: Required<Saved>): void;
   /** What can be drawn over the lanes, by name; `onOver` is asked for what is not there. */
   readonly overs?: Readonly<Record<string, Over | null>>;
   onOver?(which: string): void;
@@ -50,38 +47,23 @@ export interface Options {
   onRemarks?(remarks: readonly Remark[]): void;
   /** Asked for a page of what is selected, or of everything; where there is nobody who makes one, it is not offered. */
   onPage?(): void;
-  /** Told which events are selected: runs of positions in the frame, (first, how many) as uint32. */
-  onSelection?(runs: Uint32Array): void;
 }
 
 const USUAL_HEIGHT = [110, 560] as const;
-const LEAST_GUTTER = 108;
-const MOST_GUTTER = 230;
-const SCROLLBAR = 14;
-const LATER_MS = 200;
 
 export class View {
   readonly scene: Scene;
-  /** Milliseconds that the last frame and the last hover took on the main thread. */
-  readonly spent = { frame: 0, overlay: 0, looked: 0 };
   private readonly ending = new AbortController();
   private readonly root: HTMLElement;
   private readonly stage: HTMLElement;
-  private readonly map = h("canvas", { class: "tlt-map", "aria-hidden": "true" });
-  private readonly base = h("canvas", { "aria-hidden": "true" });
-  private readonly over = h("canvas", { "aria-hidden": "true" });
-  private readonly spacer = h("div");
-  private readonly scroll = h("div", { class: "tlt-scroll", "aria-hidden": "true", tabindex: "-1" }, this.spacer);
   private readonly hint = new Hint();
   private readonly tip: Tip;
   private readonly menu: Menu;
   private readonly note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
   private readonly verdict = h("div", { class: "tlt-note tlt-verdict", role: "status", hidden: true });
   private readonly words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
-  private readonly picture: Picture;
-  private readonly overlay: Overlay;
+  private readonly drawing: Drawing;
   private readonly history: History;
-  private readonly minimap: Minimap;
   private readonly bar: Bar;
   private readonly legend: Legend;
   private readonly launches: Launches;
@@ -91,20 +73,9 @@ export class View {
   private readonly remarks: Remarks;
   private readonly spoken: Spoken;
   private readonly texts: Texts;
-  private theme: Theme;
-  private frame: Frame = { width: 0, height: 0, gutter: 0, ratio: 1 };
+  private readonly told: Told;
   private tool: Tool = "select";
-  private at: { x: number; y: number } | null = null;
   private helping: HTMLElement | null = null;
-  private asked = 0;
-  private barAt = 0;
-  private stale = { frame: true, map: true };
-  private later = 0;
-  /** While Python's wishes are carried out: they are not told back. */
-  private quiet = false;
-  private changed = false;
-  /** What is drawn while the events move on from the view before. */
-  private moving: { transition: Transition; picture: Picture } | null = null;
 
   /**
    * A view at the end of `host`; or in place of `before`, with that one's state, and its events as the run before.
@@ -133,9 +104,6 @@ export class View {
         "aria-roledescription": "timeline",
         "aria-label": `Lanes of ${wire.header.title || "the trace"}; press ? for the keys`,
       },
-      this.base,
-      this.over,
-      this.scroll,
       this.tip.root,
       this.hint.root,
     );
@@ -146,7 +114,7 @@ export class View {
         tool: () => this.tool,
         use: (tool) => this.use(tool),
         help: () => this.help(),
-        save: (near) => this.offerFiles(near),
+        save: (near) => this.offer(near),
         lines: () => this.lines.toggle(),
         aggregate: () => this.aggregate.toggle(),
         over: (which) => this.choose(which),
@@ -185,7 +153,6 @@ export class View {
       this.note,
       this.verdict,
       this.words,
-      this.map,
       this.stage,
       this.legend.root,
       this.panel.root,
@@ -202,31 +169,26 @@ export class View {
     if (before) before.root.replaceWith(this.root);
     else host.append(this.root);
     this.bar.fit();
-    this.theme = themeOf(this.root);
-    this.picture = new Picture(this.base, scene, this.texts);
-    this.overlay = new Overlay(this.over, scene);
+    this.drawing = new Drawing(this.root, this.stage, scene, this.texts, this.tip, signal);
     this.history = new History(scene);
     this.remarks.set(options.remarks ?? []);
     this.menu = new Menu(this.stage, scene, () => this.stage.focus());
-    this.minimap = new Minimap(this.map, scene, () => this.ask());
     new Pointer(
       this.stage,
       scene,
       {
         frame: () => this.frame,
         tool: () => this.tool,
-        moved: (x, y) => this.pointed(x, y),
+        moved: (x, y) => this.drawing.pointed(x, y),
         hint: () => this.hint.show(),
         menu: (strip, x, y) => this.menu.open(strip, x, y),
       },
       signal,
     );
-    this.minimap.listen(() => this.frame.gutter, signal);
     this.listen(signal);
-    this.retheme();
     if (before) this.moveOn(before);
     if (focused) this.stage.focus({ preventScroll: true });
-    this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
+    this.told = new Told(scene, options, () => this.spoken.list(), signal);
   }
 
   // From one run to the next
@@ -242,20 +204,11 @@ export class View {
   }
 
   private moveOn(before: View): void {
-    const { scene } = this;
     this.tool = before.tool;
     this.use(this.tool);
-    const transition = Transition.of(scene, before.scene, this.theme);
-    if (transition) this.moving = { transition, picture: new Picture(this.base, transition.scene, this.texts) };
+    this.drawing.moveFrom(before.scene);
     before.close();
     this.draw();
-  }
-
-  /** Stop where the events are now: whoever points at one means that. */
-  private arrive(): void {
-    if (!this.moving) return;
-    this.moving = null;
-    this.redraw();
   }
 
   /** Show these words in place of everything else; for the empty text, everything else. */
@@ -267,7 +220,6 @@ export class View {
 
   private listen(signal: AbortSignal): void {
     const { scene, stage } = this;
-    scene.on("frame", () => this.redraw());
     scene.on("hover", () => {
       this.legend.measure(scene.measured ? measuredText(scene, scene.measured) : "");
       this.ask();
@@ -284,7 +236,6 @@ export class View {
       this.panel.aggregate();
       this.lines.mark();
       this.aggregate.show();
-      this.tellSelection();
     });
     let { unit } = scene.state;
     scene.on("state", () => {
@@ -295,19 +246,12 @@ export class View {
       this.launches.show();
       this.lines.show();
       this.aggregate.show();
-      this.soon();
-    });
-    scene.on("moved", () => this.soon());
-    scene.on("codes", () => {
-      scene.paint.ink(this.theme);
-      scene.ghost?.ink(this.theme);
-      this.stale.map = true;
     });
     scene.on("message", () => {
       this.note.textContent = scene.message;
       this.note.hidden = !scene.message;
     });
-    this.keepFocus(signal);
+    keepFocus(this.root, stage, this.drawing.scroll, signal);
     this.root.addEventListener("keydown", (event) => this.key(event), { signal });
     this.root.addEventListener(
       "pointerdown",
@@ -317,158 +261,47 @@ export class View {
       },
       { signal },
     );
-    for (const type of ["pointerdown", "keydown", "wheel"] as const)
-      this.root.addEventListener(type, () => this.arrive(), { signal, passive: true, capture: true });
-    // The scrollbar's own answer to being set must not undo what came after.
-    const scrolled = () => {
-      if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
-    };
-    this.scroll.addEventListener("scroll", scrolled, { signal, passive: true });
-    onThemeChange(() => this.retheme(), signal);
     const sizes = new ResizeObserver(() => {
       this.bar.fit();
-      this.redraw();
+      this.drawing.redraw();
     });
     sizes.observe(stage);
-    const seen = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.redraw());
-    seen.observe(stage);
-    signal.addEventListener("abort", () => {
-      sizes.disconnect();
-      seen.disconnect();
-    });
-  }
-
-  /** Whatever is clicked, the lanes have the keys, but for a box that is typed into: else a notebook would have them. */
-  private keepFocus(signal: AbortSignal): void {
-    const { root, stage } = this;
-    let byHand = false;
-    root.addEventListener("pointerdown", () => (byHand = true), { signal, capture: true });
-    root.addEventListener("keydown", () => (byHand = false), { signal, capture: true });
-    // Some notebooks look at keys before they go down to the element; the window is asked before these.
-    window.addEventListener("keydown", (event) => this.letSave(event), { signal, capture: true });
-    for (const type of ["click", "change"] as const)
-      root.addEventListener(
-        type,
-        ({ target }) => {
-          const focused = focusedIn(root);
-          const elsewhere = focused === null || !root.contains(focused);
-          const done = focused === (target as Element).closest(type === "click" ? "button" : "select");
-          // What takes no focus itself hands it on to the root; there it stays as long as words are marked.
-          const plain = focused === root && getSelection()?.isCollapsed !== false;
-          if (byHand && (elsewhere || done || plain || focused === this.scroll)) stage.focus({ preventScroll: true });
-        },
-        { signal },
-      );
-  }
-
-  /** Saving is the notebook's, also from here: for this one key the mark is away by which its shortcuts are kept out. */
-  private letSave(event: KeyboardEvent): void {
-    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
-    if (!event.composedPath().includes(this.root)) return;
-    const marked = [this.root, ...this.root.querySelectorAll(`[${SUPPRESS}]`)];
-    for (const element of marked) element.removeAttribute(SUPPRESS);
-    setTimeout(() => {
-      for (const element of marked) element.setAttribute(SUPPRESS, "true");
-    });
+    signal.addEventListener("abort", () => sizes.disconnect());
   }
 
   /** Take everything away. */
   close(): void {
     this.ending.abort();
-    cancelAnimationFrame(this.asked);
-    clearTimeout(this.later);
     this.hint.close();
     this.root.remove();
   }
 
-  // Drawing
+  // What is drawn
 
-  private retheme(): void {
-    this.theme = themeOf(this.root);
-    const { style } = this.root;
-    for (const key of ["ink", "soft", "line", "accent", "warn", "head"] as const)
-      style.setProperty(`--tlt-${key}`, this.theme[key]);
-    style.colorScheme = this.theme.dark ? "dark" : "light";
-    this.scene.paint.ink(this.theme);
-    this.scene.ghost?.ink(this.theme);
-    this.stale.map = true;
-    this.redraw();
+  get frame(): Frame {
+    return this.drawing.frame;
   }
 
-  private redraw(): void {
-    this.stale.frame = true;
-    this.ask();
+  get theme(): Theme {
+    return this.drawing.theme;
+  }
+
+  /** Milliseconds that the last frame and the last hover took on the main thread. */
+  get spent(): Drawing["spent"] {
+    return this.drawing.spent;
+  }
+
+  private get overlay(): Overlay {
+    return this.drawing.overlay;
   }
 
   private ask(): void {
-    if (this.asked || this.ending.signal.aborted) return;
-    this.asked = requestAnimationFrame(() => {
-      this.asked = 0;
-      this.draw();
-    });
+    this.drawing.ask();
   }
 
   /** Draw now what has changed. */
   draw(): void {
-    const { clientWidth, clientHeight } = this.stage;
-    if (clientWidth === 0 || clientHeight === 0) return;
-    const began = performance.now();
-    if (this.stale.frame) this.drawFrame(clientWidth, clientHeight);
-    const drawn = performance.now();
-    this.overlay.draw(this.frame, this.theme, this.at?.x ?? null);
-    this.tip.show(this.at, this.frame);
-    const done = performance.now();
-    if (this.stale.frame) Object.assign(this.spent, { frame: done - began, looked: this.picture.looked });
-    this.spent.overlay = done - drawn;
-    this.stale.frame = false;
-    if (this.moving) this.redraw();
-  }
-
-  private drawFrame(clientWidth: number, height: number): void {
-    const { scene } = this;
-    const ratio = (window.devicePixelRatio || 1) * this.scale;
-    const body = Math.max(height - AXIS - scene.rows.pinnedHeight, 0);
-    const scrolls = scene.rows.height > body;
-    const width = clientWidth - (scrolls ? SCROLLBAR : 0);
-    const gutter = Math.round(Math.min(Math.max(width * 0.2, LEAST_GUTTER), MOST_GUTTER));
-    this.frame = { width, height, gutter, ratio };
-    scene.viewHeight = body;
-    scene.scrollTo(scene.state.scroll);
-    this.scroll.hidden = !scrolls;
-    if (scrolls) {
-      this.scroll.style.top = `${AXIS + scene.rows.pinnedHeight}px`;
-      this.spacer.style.height = `${scene.rows.height}px`;
-      if (Math.abs(this.scroll.scrollTop - scene.state.scroll) > 1) this.scroll.scrollTop = scene.state.scroll;
-      this.barAt = this.scroll.scrollTop;
-    }
-    for (const canvas of [this.base, this.over]) {
-      const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-      if (canvas.width === w && canvas.height === h) continue;
-      [canvas.width, canvas.height] = [w, h];
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${height}px`;
-    }
-    if (this.stale.map) {
-      this.stale.map = false;
-      this.minimap.count(this.ending.signal, this.theme);
-    }
-    if (this.moving && !this.moving.transition.step(performance.now())) this.moving = null;
-    (this.moving?.picture ?? this.picture).draw(this.frame, this.theme);
-    this.minimap.draw(clientWidth, gutter, ratio, this.theme);
-    this.root.dataset.drawn = "";
-  }
-
-  /** How much larger than it says everything is: for presenting. */
-  private get scale(): number {
-    const { stage } = this;
-    return stage.offsetWidth ? stage.getBoundingClientRect().width / stage.offsetWidth : 1;
-  }
-
-  // Hovering
-
-  private pointed(x: number | null, y: number): void {
-    this.at = x === null ? null : { x, y };
-    this.ask();
+    this.drawing.draw();
   }
 
   // Hands
@@ -516,7 +349,7 @@ export class View {
   private present(): void {
     this.root.classList.toggle("tlt-present");
     this.bar.fit();
-    this.redraw();
+    this.drawing.redraw();
   }
 
   private help(): void {
@@ -580,103 +413,25 @@ export class View {
     this.remarks.set(remarks);
   }
 
-  // What is taken away
-
-  private offerFiles(near: HTMLElement): void {
-    const box = near.getBoundingClientRect();
-    const stage = this.stage.getBoundingClientRect();
-    const { selected, header } = this.scene;
-    const name = header.title || "timeline";
-    const fail = (error: Error) => this.scene.say(error.message);
+  private offer(near: HTMLElement): void {
     const picture = () => {
       this.draw();
-      return asPng(pictureOf([this.base, this.over], this.scene, this.frame, this.theme));
+      const { base, over } = this.drawing;
+      return pictureOf([base, over], this.scene, this.frame, this.theme);
     };
-    const entries: Entry[] = [
-      ["Copy the picture", () => this.copyPicture(picture()).catch(fail)],
-      ["Save the picture", () => picture().then((blob) => download(blob, `${name}.png`), fail)],
-      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name)],
-      [selected ? "Save the selection for Perfetto" : "Save for Perfetto", () => this.saveTrace(name)],
-    ];
     const { onPage } = this.options;
-    if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
-    this.menu.show(entries, box.left - stage.left - 120, 0);
-  }
-
-  private async copyPicture(picture: Promise<Blob>): Promise<void> {
-    if (!navigator.clipboard?.write) throw new Error("this page may not write to the clipboard: save the picture");
-    await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
-    this.scene.say("");
-  }
-
-  private saveRows(name: string): void {
-    const { positions, note } = taken(this.scene);
-    download(new Blob([rowsOf(this.scene, this.texts, positions)], { type: "text/csv" }), `${name}.csv`);
-    if (note) this.scene.say(note);
-  }
-
-  private saveTrace(name: string): void {
-    const { positions, note } = taken(this.scene);
-    const text = chromeTrace(this.scene, positions, this.remarks.all);
-    download(new Blob([text], { type: "application/json" }), `${name}.json`);
-    if (note) this.scene.say(note);
-  }
-
-  // Python's end
-
-  /** After a moment without further change, list what is in view and tell how the view was changed. */
-  private soon(): void {
-    clearTimeout(this.later);
-    this.changed ||= !this.quiet;
-    this.later = window.setTimeout(() => {
-      this.spoken.list();
-      if (this.changed) this.options.onView?.(save(this.scene.state));
-      this.changed = false;
-    }, LATER_MS);
+    const seen = { picture, texts: this.texts, remarks: this.remarks.all, onPage: onPage && (() => onPage()) };
+    const left = near.getBoundingClientRect().left - this.stage.getBoundingClientRect().left;
+    this.menu.show(offers(this.scene, seen), left - 120, 0);
   }
 
   /** Take over a saved view; it is not told back. */
   setView(saved: Saved): void {
-    if (JSON.stringify(save(this.scene.state)) === JSON.stringify({ ...save(this.scene.state), ...saved })) return;
-    this.quiet = true;
-    this.scene.restore(saved);
-    this.quiet = false;
-  }
-
-  private tellSelection(): void {
-    if (this.quiet || !this.options.onSelection) return;
-    const { selected, events } = this.scene;
-    try {
-      this.options.onSelection(selected ? toRuns(selected.map((i) => events.id[i])) : new Uint32Array(0));
-    } catch (error) {
-      this.scene.say((error as Error).message);
-    }
+    this.told.setView(saved);
   }
 
   /** Select these runs of positions in the frame; it is not told back. */
   setSelection(runs: Uint8Array): void {
-    const { scene } = this;
-    const ids = fromRuns(runs);
-    const positions = ids.map((id) => scene.events.positionOf(id)).sort();
-    if (sameNumbers(positions, scene.selected ?? new Uint32Array(0))) return;
-    this.quiet = true;
-    scene.area = null;
-    scene.select(positions.length ? positions : null);
-    this.quiet = false;
+    this.told.setSelection(runs);
   }
-}
-
-/** The element under `root` that has the focus, be it in a shadow tree. */
-function focusedIn(root: HTMLElement): Element | null {
-  return (root.getRootNode() as Document | ShadowRoot).activeElement;
-}
-
-/** Whether a button, of no menu and no dialog, has no use for a key. */
-function isSpare({ target, key }: KeyboardEvent): boolean {
-  const button = (target as Element).closest("button");
-  return button !== null && !button.closest("[role=menu], [role=dialog]") && !["Enter", " ", "Tab"].includes(key);
-}
-
-function sameNumbers(a: Uint32Array, b: Uint32Array): boolean {
-  return a.length === b.length && a.every((value, i) => value === b[i]);
 }

@@ -71,6 +71,12 @@ def test_a_note_on_what_is_measured(tab: Tab, trace: Trace) -> None:
     tab.press("v")
 
 
+def test_a_note_on_a_time_says_when_and_stands_beside_it(tab: Tab) -> None:
+    note = {"cta": 0, "thread": -1, "start": 1200, "end": 1200, "text": "here"}
+    tab.do("(notes) => { view.setRemarks(notes); view.draw(); }", [note])
+    assert tab.page.locator(".tlt-remarks .tlt-count").inner_text() == "CTA 0, at 1,200 cycles"
+
+
 def test_without_a_place_it_says_what_to_do_and_escape_writes_nothing(tab: Tab, trace: Trace) -> None:
     tab.press("b")
     assert tab.page.get_by_role("alert").first.inner_text().startswith("click an event, or measure")

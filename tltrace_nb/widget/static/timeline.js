@@ -2291,6 +2291,368 @@ function choice(label, options, value) {
   return select;
 }
 
+// src/minimap.ts
+var MAP_HEIGHT = 34;
+var COLUMNS = 600;
+var SLICE = 4e5;
+var Minimap = class {
+  constructor(canvas, scene, redraw) {
+    this.canvas = canvas;
+    this.scene = scene;
+    this.redraw = redraw;
+    this.context = context2d(canvas);
+  }
+  canvas;
+  scene;
+  redraw;
+  context;
+  still = document.createElement("canvas");
+  time = new Float32Array(0);
+  job = 0;
+  /** Count again what there is, a slice at a time; `redraw` is called as it grows. */
+  count(signal, theme) {
+    const { events, axis } = this.scene;
+    const job = ++this.job;
+    const time2 = new Float32Array(COLUMNS * 256);
+    const { from, to } = axis.all;
+    const scale2 = COLUMNS / (to - from);
+    let row = 0;
+    const go = () => {
+      if (signal.aborted || job !== this.job) return;
+      let counted = 0;
+      for (; row < events.rowLane.length && counted < SLICE; row++) {
+        const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
+        const end = events.rowStart[row + 1];
+        for (let i = events.rowStart[row]; i < end; i++) {
+          if (events.code[i] !== HIDDEN) {
+            const x = (offset + rate * events.start[i] - from) * scale2;
+            add(time2, events.code[i], x, x + rate * events.duration[i] * scale2);
+          }
+        }
+        counted += end - events.rowStart[row];
+      }
+      this.time = time2;
+      this.paint(theme);
+      this.redraw();
+      if (row < events.rowLane.length) setTimeout(go, 0);
+    };
+    go();
+  }
+  paint(theme) {
+    const { still, scene, time: time2 } = this;
+    still.width = COLUMNS;
+    still.height = MAP_HEIGHT;
+    const context = context2d(still);
+    let most = 0;
+    const sums = new Float32Array(COLUMNS);
+    for (let x = 0; x < COLUMNS; x++) {
+      for (let code = 0; code < 256; code++) sums[x] += time2[x * 256 + code];
+      most = Math.max(most, sums[x]);
+    }
+    const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
+      for (let x = 0; x < COLUMNS; x++) if (time2[x * 256 + code] > 0) return true;
+      return false;
+    });
+    for (let x = 0; x < COLUMNS; x++) {
+      let y = MAP_HEIGHT;
+      for (const code of used) {
+        const share = time2[x * 256 + code];
+        if (share === 0) continue;
+        const high = Math.max(share / most * (MAP_HEIGHT - 4), 1);
+        const full = scene.paint.colors[code % DIM];
+        context.fillStyle = css(mix(full, theme.ground, code >= DIM ? 0.8 : 0.1));
+        context.fillRect(x, y - high, 1, high);
+        y -= high;
+      }
+    }
+  }
+  draw(width, gutter, ratio, theme) {
+    const { context, canvas } = this;
+    const [w, h2, left] = [width, MAP_HEIGHT, gutter].map((value) => Math.round(value * ratio));
+    if (canvas.width !== w || canvas.height !== h2) [canvas.width, canvas.height] = [w, h2];
+    context.fillStyle = css(theme.ground);
+    context.fillRect(0, 0, w, h2);
+    context.imageSmoothingEnabled = false;
+    if (this.still.width === COLUMNS) context.drawImage(this.still, left, 0, w - left, h2);
+    const [from, to] = this.window(w, left);
+    context.fillStyle = css(theme.ground);
+    context.globalAlpha = 0.6;
+    context.fillRect(left, 0, from - left, h2);
+    context.fillRect(to, 0, w - to, h2);
+    context.globalAlpha = 1;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = Math.max(1, ratio);
+    context.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 2), h2 - 1);
+    context.fillStyle = theme.soft;
+    context.font = `${10.5 * ratio}px system-ui, sans-serif`;
+    context.textBaseline = "middle";
+    context.fillText("overview", 8 * ratio, h2 / 2);
+    context.fillStyle = theme.line;
+    context.fillRect(left - 1, 0, 1, h2);
+  }
+  window(width, left) {
+    const { axis, span } = this.scene;
+    const { from, to } = axis.all;
+    const at = (time2) => left + Math.min(Math.max((time2 - from) / (to - from), 0), 1) * (width - left);
+    return [at(span.from), at(span.to)];
+  }
+  /** Dragging moves the window; outside of it, it first jumps there. */
+  listen(gutter, signal) {
+    const { canvas, scene } = this;
+    let grabbed = 0;
+    const timeAt2 = (event) => {
+      const box2 = canvas.getBoundingClientRect();
+      const left = gutter() * (box2.width / canvas.offsetWidth || 1);
+      const { from, to } = scene.axis.all;
+      return from + (event.clientX - box2.left - left) / Math.max(box2.width - left, 1) * (to - from);
+    };
+    const move = (event) => {
+      const width = scene.span.to - scene.span.from;
+      const from = timeAt2(event) - grabbed;
+      scene.look({ from, to: from + width });
+    };
+    canvas.addEventListener(
+      "pointerdown",
+      (event) => {
+        const time2 = timeAt2(event);
+        const { from, to } = scene.span;
+        grabbed = time2 >= from && time2 <= to ? time2 - from : (to - from) / 2;
+        canvas.setPointerCapture(event.pointerId);
+        move(event);
+      },
+      { signal }
+    );
+    canvas.addEventListener(
+      "pointermove",
+      (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event),
+      { signal }
+    );
+    canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
+  }
+};
+function add(time2, code, x0, x1) {
+  const first = Math.max(Math.floor(x0), 0);
+  const last = Math.min(Math.floor(x1), COLUMNS - 1);
+  if (first === last) {
+    time2[first * 256 + code] += Math.max(x1 - x0, 1e-4);
+    return;
+  }
+  for (let x = first; x <= last; x++) time2[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
+}
+
+// src/arrow.ts
+function arrow(context, from, to, ratio) {
+  const bend = Math.min(Math.max(Math.abs(to.x - from.x) / 2, 8 * ratio), 50 * ratio);
+  const head = 5 * ratio;
+  context.lineWidth = 1.25 * ratio;
+  context.beginPath();
+  context.moveTo(from.x, from.y);
+  context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - head * 0.6, to.y);
+  context.stroke();
+  context.beginPath();
+  context.moveTo(to.x, to.y);
+  context.lineTo(to.x - head, to.y - head * 0.6);
+  context.lineTo(to.x - head, to.y + head * 0.6);
+  context.closePath();
+  context.fill();
+}
+
+// src/hit.ts
+function hit(events, row, cycle, reach) {
+  const from = events.rowStart[row];
+  const to = events.rowStart[row + 1];
+  const after = upperBound(events.start, cycle, from, to);
+  const first = events.firstEndingFrom(row, cycle - reach);
+  const crowded = events.isCrowded(row);
+  let best = -1;
+  let distance = reach;
+  for (let i = after - 1; i >= first; i--) {
+    if (events.code[i] === HIDDEN) continue;
+    const away = Math.max(cycle - events.end(i), 0);
+    if (away < distance || away === distance && best < 0) [best, distance] = [i, away];
+    if (!crowded || away === 0) break;
+  }
+  for (let i = after; i < to && events.start[i] - cycle <= distance; i++) {
+    if (events.code[i] === HIDDEN) continue;
+    return best >= 0 && events.start[i] - cycle === distance ? best : i;
+  }
+  return best;
+}
+function neighbour(events, i, step2) {
+  const lane = events.laneOf(i);
+  let best = i;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const from = events.rowStart[row];
+    const to = events.rowStart[row + 1];
+    const at = events.start[i];
+    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
+    while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
+    if (n < from || n >= to) continue;
+    if (best === i || follows(events, n, best, step2)) best = n;
+  }
+  return best;
+}
+function follows(events, a, b, step2) {
+  const apart = events.start[b] - events.start[a] || b - a;
+  return apart * step2 > 0;
+}
+
+// src/walk.ts
+function nearest({ events, axis }, lane, time2) {
+  const { offset, rate } = axis.line(lane);
+  const cycle = (time2 - offset) / rate;
+  let best = -1;
+  let distance = Number.POSITIVE_INFINITY;
+  for (let row = lane.row; row < lane.row + lane.rows; row++) {
+    const near = hit(events, row, cycle, distance);
+    if (near < 0) continue;
+    const away = Math.max(events.start[near] - cycle, cycle - events.end(near), 0);
+    if (away < distance) [best, distance] = [near, away];
+  }
+  return best;
+}
+function onNextLane(scene, by) {
+  const { events, axis, focused } = scene;
+  const lane = events.laneOf(focused);
+  const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
+  const time2 = (axis.startOf(focused) + axis.endOf(focused)) / 2;
+  for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
+    const near = nearest(scene, strips[n].node.lanes[0], time2);
+    if (near >= 0) return near;
+  }
+  return -1;
+}
+function firstInView(scene) {
+  const { axis, rows, span, state, viewHeight } = scene;
+  for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
+    if (strip.kind !== "lane") continue;
+    const near = nearest(scene, strip.node.lanes[0], span.from);
+    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+  }
+  return -1;
+}
+function arrowsFrom(events, i) {
+  const { flowSrc, flowDst } = events;
+  const found = [];
+  const first = lowerBound(flowSrc, i, 0, flowSrc.length);
+  for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
+  return found.filter((dst) => arrowShows(events, i, dst) !== "not");
+}
+function arrowsTo(events, i) {
+  const { flowSrc, flowDst } = events;
+  const found = [];
+  for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
+  return found.filter((src) => arrowShows(events, src, i) !== "not");
+}
+function arrowShows({ code }, src, dst) {
+  if (code[src] === HIDDEN || code[dst] === HIDDEN) return "not";
+  return code[src] >= DIM && code[dst] >= DIM ? "pale" : "plain";
+}
+
+// src/overlay.ts
+var Overlay = class {
+  constructor(canvas, scene) {
+    this.scene = scene;
+    this.context = context2d(canvas);
+  }
+  scene;
+  /** What is drawn over the lanes on demand. */
+  bands = null;
+  /** The notes on the lanes. */
+  remarks = null;
+  context;
+  /** `pointer`: the x of the pointer in CSS pixels, or null. */
+  draw(frame, theme, pointer) {
+    const { context, scene } = this;
+    const { ratio, width, height, gutter } = frame;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, width * ratio, height * ratio);
+    const shown = placed(scene, frame);
+    context.save();
+    context.beginPath();
+    context.rect(gutter * ratio, 0, (width - gutter) * ratio, height * ratio);
+    context.clip();
+    if (scene.area) this.area(scene.area.span, scene.area.lanes, frame, theme);
+    if (scene.measured) this.area(scene.measured, null, frame, theme);
+    if (pointer !== null && pointer > gutter) {
+      context.fillStyle = theme.soft;
+      context.globalAlpha = 0.5;
+      context.fillRect(Math.round(pointer * ratio), AXIS * ratio, Math.max(1, Math.round(ratio)), height * ratio);
+      context.globalAlpha = 1;
+    }
+    context.beginPath();
+    context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
+    context.clip();
+    this.bands?.draw(context, shown, frame, theme);
+    this.remarks?.draw(context, shown, frame, theme);
+    if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
+    if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
+    if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
+    context.restore();
+    for (const { strip, y } of stuck(scene)) context.clearRect(0, y * ratio, width * ratio, strip.height * ratio);
+    const length = scene.measured ?? scene.area?.span;
+    if (length) this.length(length, frame, theme);
+  }
+  area(span, lanes, frame, theme) {
+    const { context, scene } = this;
+    const { ratio, height } = frame;
+    const [from, to] = [span.from, span.to].map((time2) => xOf(time2, scene.span, frame) * ratio);
+    const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
+    const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
+    const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = 1.5 * ratio;
+    context.strokeRect(from, top, to - from, bottom - top);
+    context.fillStyle = theme.accent;
+    context.globalAlpha = 0.2;
+    context.fillRect(from, 0, to - from, AXIS * ratio);
+    context.globalAlpha = 1;
+  }
+  /** How long what is brushed or measured is, in the margin of the axis, where it hides no tick. */
+  length({ from, to }, { gutter, ratio }, theme) {
+    const { context, scene } = this;
+    context.fillStyle = theme.accent;
+    context.fillRect(0, 0, gutter * ratio - 1, (AXIS - 1) * ratio);
+    context.font = `600 ${11 * ratio}px ${FONT}`;
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillText(duration(to - from, scene.axis.unit), 8 * ratio, AXIS / 2 * ratio);
+  }
+  /** The arrows of the hovered and the focused event. */
+  arrows(shown, frame, theme) {
+    const { context, scene } = this;
+    const places = new Places(scene, shown, frame);
+    context.strokeStyle = context.fillStyle = theme.accent;
+    for (const i of /* @__PURE__ */ new Set([scene.hovered, scene.focused])) {
+      if (i < 0) continue;
+      const pairs = [
+        ...arrowsFrom(scene.events, i).map((to) => [i, to]),
+        ...arrowsTo(scene.events, i).map((from) => [from, i])
+      ];
+      for (const [src, dst] of pairs.slice(0, 100)) {
+        const [from, to] = [places.end(src), places.start(dst)];
+        if (from && to) arrow(context, from, to, frame.ratio);
+      }
+    }
+  }
+  outline(i, shown, frame, color, wide) {
+    const { context, scene } = this;
+    const { ratio } = frame;
+    const row = scene.events.rowOf(i);
+    const lane = scene.events.lanes[scene.events.rowLane[row]];
+    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time2) => xOf(time2, scene.span, frame) * ratio);
+    for (const each of shown) {
+      if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
+      const middle = middleOf(each, row) * ratio;
+      const half = (Math.min(ROW2, each.strip.body) / 2 - 0.5) * ratio;
+      context.strokeStyle = color;
+      context.lineWidth = wide * ratio;
+      context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);
+    }
+  }
+};
+
 // src/sections.ts
 var GAP2 = 0.04;
 var NEAR = 0.25;
@@ -2463,652 +2825,6 @@ function ticks(span, step2, origin) {
   return found;
 }
 
-// src/chrome.ts
-function chromeTrace(scene, positions, remarks) {
-  const { events, header, state } = scene;
-  const unit = header.ns ? "ns" : "cycles";
-  const axis = new Axis(events, unit, null, null, header.launches, new Set(state.hiddenLaunches));
-  const byLane = /* @__PURE__ */ new Map();
-  let first = 0;
-  for (const i of positions) {
-    const lane = events.laneOf(i);
-    const list = byLane.get(lane);
-    if (list) list.push(i);
-    else byLane.set(lane, [i]);
-    first = Math.min(first, Number(axis.origin) + axis.startOf(i));
-  }
-  const stamp = (time2) => Math.max(Math.round(Number(axis.origin) + time2 - first), 0) / 1e3;
-  const lanes = [...byLane].sort(([a], [b]) => a.index - b.index);
-  const names = [...new Set([...byLane.keys()].sort(bySm).map(processName))];
-  const found = names.flatMap((name2, n) => named("process", { pid: n + 1, tid: 0 }, name2, n + 1));
-  const arrows = arrowsOf(events, new Set([...byLane.values()].flat()));
-  let tid = 0;
-  for (const [lane, own] of lanes) {
-    for (const [sub, steps] of nested(events, own).entries()) {
-      const place = { pid: names.indexOf(processName(lane)) + 1, tid: ++tid };
-      found.push(...named("thread", place, threadName(lane, sub), tid));
-      for (const { i, ends } of steps) {
-        const at = { ts: stamp(ends ? axis.endOf(i) : axis.startOf(i)), ...place };
-        const joined = (arrows.get(i) ?? []).filter((each) => each.atEnd === ends).map(({ arrow: arrow2 }) => ({ ...arrow2, ...at }));
-        found.push(...ends ? [...joined, { ph: "E", ...at }] : [{ ...begin(events, i), ...at }, ...joined]);
-      }
-    }
-  }
-  found.push(...notes(scene, axis, remarks, stamp, names.length + 1));
-  const otherData = {
-    kernel: header.title,
-    gpu: header.device,
-    trust: header.badge?.why ?? "",
-    time_unit: header.ns ? "ns" : "cycles, the clock rate being unknown; readers call them ns"
-  };
-  return JSON.stringify({ displayTimeUnit: "ns", otherData, traceEvents: found });
-}
-function bySm(a, b) {
-  return (a.launch ?? a.rank ?? 0) - (b.launch ?? b.rank ?? 0) || a.sm - b.sm;
-}
-function processName({ rank, launch, sm }) {
-  const part = rank !== null ? `rank ${rank}` : launch !== null ? `launch ${launch}` : "";
-  return [part, sm >= 0 ? `SM ${sm}` : "SM unknown"].filter(Boolean).join(" · ");
-}
-function threadName({ cta, thread, name: name2, group, role }, sub) {
-  const more = [.../* @__PURE__ */ new Set([group, role])].filter((word) => word && word !== "default").join(", ");
-  return `CTA ${cta} · t${thread} · ${name2}${more ? ` (${more})` : ""}${sub ? ` · row ${sub + 1}` : ""}`;
-}
-function named(what, place, name2, rank) {
-  return [
-    { ph: "M", name: `${what}_name`, ...place, args: { name: name2 } },
-    { ph: "M", name: `${what}_sort_index`, ...place, args: { sort_index: rank } }
-  ];
-}
-function begin(events, i) {
-  const instant = events.isInstant(i);
-  const [payload, end] = [events.payloadOf(i), events.payloadEndOf(i)];
-  const args = {
-    start_cycles: Number(events.origin + BigInt(events.start[i])),
-    source: events.source(i),
-    ...payload === void 0 ? {} : { payload: plain(payload) },
-    ...instant ? {} : { duration_cycles: events.duration[i] },
-    ...instant || end === void 0 || Object.is(end, payload) ? {} : { payload_end: plain(end) },
-    ...events.isTruncated(i) ? { truncated: true } : {}
-  };
-  return { ...instant ? { ph: "i", s: "t" } : { ph: "B" }, name: events.name(i), args };
-}
-function plain(value) {
-  const number2 = Number(value);
-  return Number.isFinite(number2) ? number2 : String(number2);
-}
-function nested(events, own) {
-  const { start, duration: duration2, id } = events;
-  const tracks = [{ steps: [], open: [] }];
-  own.sort((a, b) => start[a] - start[b] || duration2[b] - duration2[a] || id[a] - id[b]);
-  for (const i of own) {
-    for (const { steps, open } of tracks)
-      while (open.length && events.end(open[open.length - 1]) <= start[i]) steps.push({ i: open.pop(), ends: true });
-    const top = ({ open }) => open[open.length - 1];
-    const around = tracks.filter((each) => each.open.length && events.end(top(each)) >= events.end(i));
-    let track = around.sort((a, b) => start[top(b)] - start[top(a)])[0] ?? tracks.find(({ open }) => !open.length);
-    if (!track) {
-      track = { steps: [], open: [] };
-      tracks.push(track);
-    }
-    track.steps.push({ i, ends: false });
-    if (!events.isInstant(i)) track.open.push(i);
-  }
-  for (const { steps, open } of tracks) while (open.length) steps.push({ i: open.pop(), ends: true });
-  return tracks.map(({ steps }) => steps);
-}
-function arrowsOf(events, there) {
-  const found = /* @__PURE__ */ new Map();
-  const add2 = (i, arrow2, atEnd) => {
-    found.set(i, [...found.get(i) ?? [], { arrow: arrow2, atEnd }]);
-  };
-  events.flowSrc.forEach((src, n) => {
-    const dst = events.flowDst[n];
-    if (!there.has(src) || !there.has(dst)) return;
-    const arrow2 = { cat: "dag", name: "dag", id: n + 1 };
-    add2(src, { ph: "s", ...arrow2 }, false);
-    add2(dst, { ph: "f", bp: "e", ...arrow2 }, !events.isInstant(dst) && events.start[dst] < events.start[src]);
-  });
-  return found;
-}
-function notes({ events }, axis, remarks, stamp, pid) {
-  const free = [];
-  const found = [];
-  const placed2 = remarks.flatMap((remark) => {
-    const lane = events.lanes.find(({ cta }) => cta === remark.cta);
-    if (!lane) return [];
-    const { offset, rate } = axis.line(lane);
-    const [from, to] = [remark.start, remark.end].map(
-      (cycles) => stamp(offset + rate * (cycles - Number(events.origin)))
-    );
-    return [{ remark, from, to: Math.max(from, to) }];
-  });
-  placed2.sort((a, b) => a.from - b.from || a.to - b.to);
-  for (const { remark, from, to } of placed2) {
-    const known = free.findIndex((since) => since < from || since === from && from < to);
-    const row = known < 0 ? free.length : known;
-    const place = { pid, tid: row + 1 };
-    if (known < 0) found.push(...named("thread", place, row ? `notes · row ${row + 1}` : "notes", row + 1));
-    free[row] = to;
-    const { cta, thread, start, end, text } = remark;
-    const args = { cta, start_cycles: start, duration_cycles: end - start, ...thread >= 0 ? { thread } : {} };
-    if (to > from) found.push({ ph: "B", name: text, ts: from, ...place, args }, { ph: "E", ts: to, ...place });
-    else found.push({ ph: "i", s: "t", name: text, ts: from, ...place, args });
-  }
-  return found.length ? [...named("process", { pid, tid: 0 }, "notes", 0), ...found] : found;
-}
-
-// src/files.ts
-var MOST_ROWS3 = 2e5;
-var [LINE, PAD, SWATCH] = [22, 10, 11];
-var COLUMNS = ["name", "kind", "launch", "cta", "thread", "lane", "sm", "start", "duration", "payload", "source"];
-function pictureOf(layers, scene, frame, theme) {
-  const { ratio, width, height } = frame;
-  const canvas = document.createElement("canvas");
-  const context = context2d(canvas);
-  context.font = `${12}px ${FONT}`;
-  const names = legend(scene, width - 2 * PAD, (text) => context.measureText(text).width);
-  const rows = names.length ? names[names.length - 1].row + 1 : 0;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round((LINE + 8 + height + rows * LINE + 6) * ratio);
-  context.scale(ratio, ratio);
-  context.fillStyle = css(theme.ground);
-  context.fillRect(0, 0, width, canvas.height);
-  context.textBaseline = "middle";
-  context.fillStyle = theme.ink;
-  context.font = `600 13px ${FONT}`;
-  const { title, device, badge } = scene.header;
-  context.fillText([title, device, badge?.text].filter(Boolean).join(" · "), PAD, (LINE + 8) / 2, width - 2 * PAD);
-  for (const layer of layers) context.drawImage(layer, 0, LINE + 8, width, height);
-  context.font = `12px ${FONT}`;
-  for (const { n, x, row } of names) {
-    const y = LINE + 8 + height + 3 + (row + 0.5) * LINE;
-    context.fillStyle = scene.paint.nameCss(n);
-    context.fillRect(PAD + x, y - SWATCH / 2, SWATCH, SWATCH);
-    context.fillStyle = theme.ink;
-    context.fillText(scene.events.names[n], PAD + x + SWATCH + 5, y);
-  }
-  return canvas;
-}
-function legend(scene, width, wide) {
-  if (scene.state.colorBy !== "name") return [];
-  const { events, state } = scene;
-  const there = /* @__PURE__ */ new Set();
-  for (let i = 0; i < events.count; i++) there.add(events.nameCode(i));
-  let [x, row] = [0, 0];
-  return [...there].filter((n) => !state.hiddenNames.includes(events.names[n])).sort((a, b) => a - b).map((n) => {
-    const own = SWATCH + 5 + wide(events.names[n]) + 16;
-    if (x > 0 && x + own > width) [x, row] = [0, row + 1];
-    const place = { n, x, row };
-    x += own;
-    return place;
-  });
-}
-function taken({ events, selected }) {
-  const visible = () => Array.from({ length: events.count }, (_, i) => i).filter((i) => events.code[i] !== HIDDEN);
-  const all = [...selected ?? visible()].sort((a, b) => events.id[a] - events.id[b]);
-  const note = all.length > MOST_ROWS3 ? `the first ${number(MOST_ROWS3)} of ${number(all.length)} events were saved` : "";
-  return { positions: all.slice(0, MOST_ROWS3), note };
-}
-function rowsOf({ events }, texts, positions) {
-  const lines = positions.map((i) => {
-    const lane = events.laneOf(i);
-    return [
-      texts.name(i),
-      events.isInstant(i) ? "instant" : "range",
-      lane.launch ?? 1,
-      lane.cta,
-      lane.thread,
-      lane.name,
-      lane.sm,
-      String(events.origin + BigInt(events.start[i])),
-      events.duration[i],
-      events.payloadOf(i) ?? "",
-      events.source(i)
-    ].map(cell).join(",");
-  });
-  return [COLUMNS.join(","), ...lines, ""].join("\n");
-}
-function cell(value) {
-  const text = String(value);
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-function download(content, name2) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name2.replace(/[^\w.-]+/g, "_");
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
-}
-async function asPng(canvas) {
-  return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => blob ? resolve(blob) : reject(new Error("this picture is too large")), "image/png");
-  });
-}
-
-// src/align.ts
-function aligned(before, now) {
-  const anchor = usualAnchor(now);
-  const name2 = now.names[anchor];
-  const theirs = before.names.indexOf(name2);
-  if (anchor < 0 || theirs < 0) return null;
-  const byCta = /* @__PURE__ */ new Map();
-  const [old, own] = [beginsOf(before, theirs), beginsOf(now, anchor)];
-  for (const [key, begins] of old) if (own.has(key)) byCta.set(key, { before: begins, now: own.get(key) });
-  if (!byCta.size) return null;
-  const lines = new Map(now.lanes.map((lane) => [keyOf2(lane), lane]));
-  const start = new Float64Array(before.count);
-  const duration2 = new Float64Array(before.count);
-  const origin = [before, now].map((events2) => Number(events2.origin));
-  let cycles = now.cycles;
-  for (const lane of before.lanes) {
-    const begins = byCta.get(keyOf2(lane));
-    for (let i = before.rowStart[lane.row]; i < before.rowStart[lane.row + lane.rows]; i++) {
-      const [from, to] = [before.start[i] + origin[0], before.end(i) + origin[0]];
-      const [left, right] = begins ? moved2(begins, from, to) : [from, to];
-      start[i] = left - origin[1];
-      duration2[i] = right - left;
-      cycles = Math.max(cycles, right - origin[1]);
-    }
-  }
-  const lanes = before.lanes.map((lane) => {
-    const { nsOffset, nsRate } = lines.get(keyOf2(lane)) ?? lane;
-    return { ...lane, nsOffset, nsRate };
-  });
-  const events = before.at(start, duration2, { origin: now.origin, cycles, lanes });
-  const period = (all) => quantile(Float64Array.from([...all].flatMap((each) => gaps(each))).sort(), 0.5);
-  const both = [...byCta.values()];
-  return {
-    events,
-    name: name2,
-    before: period(both.map((each) => each.before)),
-    now: period(both.map((each) => each.now))
-  };
-}
-function moved2({ before, now }, from, to) {
-  const last = Math.min(before.length, now.length) - 1;
-  const put = (time2, k2) => {
-    const begin2 = k2 < 0 ? 0 : now[k2];
-    return Math.min(begin2 + time2 - (k2 < 0 ? 0 : before[k2]), k2 < last ? now[k2 + 1] : Number.POSITIVE_INFINITY);
-  };
-  const iteration = (time2) => Math.min(upperBound(before, time2, 0, before.length) - 1, last);
-  const k = iteration(from);
-  const within = k >= last || to <= before[k + 1];
-  return [put(from, k), put(to, within ? k : iteration(to))];
-}
-function beginsOf(events, name2) {
-  const found = /* @__PURE__ */ new Map();
-  for (const lane of events.lanes) {
-    if (found.has(keyOf2(lane))) continue;
-    const starts = [];
-    for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
-      if (events.nameCode(i) === name2) starts.push(events.start[i] + Number(events.origin));
-    if (starts.length > 1) found.set(keyOf2(lane), Float64Array.from(starts).sort());
-  }
-  return found;
-}
-function gaps(begins) {
-  return Array.from(begins.subarray(1), (begin2, k) => begin2 - begins[k]);
-}
-function keyOf2({ rank, cta }) {
-  return `${rank}|${cta}`;
-}
-
-// src/marks.ts
-var Marks = class {
-  constructor(events, header) {
-    this.events = events;
-    this.paint = new Paint(events, header.palette, header.name_color);
-    this.levels = new Levels(events);
-    this.raster = new Raster(events, this.levels);
-  }
-  events;
-  paint;
-  levels;
-  raster;
-  /** Positions of the selected events; null when nothing is selected. */
-  selected = null;
-  /** Positions of the events that the query finds, in order of time; null where there is no query. */
-  matches = null;
-  filter = false;
-  /** Search, filter and hide; returns what is wrong with the query, or null. */
-  search({ query, filter, hiddenNames, hiddenLaunches }, axis) {
-    const { events, paint } = this;
-    const away = new Set(hiddenLaunches);
-    const hidden = new Set(hiddenNames.map((name2) => events.names.indexOf(name2)));
-    let test = null;
-    let wrong = null;
-    try {
-      test = parseQuery(query, events);
-    } catch (error) {
-      wrong = error.message;
-    }
-    const found = [];
-    for (let row = 0; row < events.rowLane.length; row++) {
-      const { launch } = events.lanes[events.rowLane[row]];
-      const gone = launch !== null && away.has(launch);
-      for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
-        const fits = test?.(i) ?? false;
-        const out = gone || hidden.has(events.nameCode(i)) || filter && test !== null && !fits;
-        paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
-        if (fits && !out) found.push(i);
-      }
-    }
-    this.matches = test ? byStart(found, (i) => axis.startOf(i)) : null;
-    this.filter = filter;
-    this.recode();
-    return wrong;
-  }
-  select(positions) {
-    this.selected = positions;
-    const { marks } = this.paint;
-    for (let i = 0; i < marks.length; i++) marks[i] &= ~SELECTED;
-    if (positions) for (const i of positions) marks[i] |= SELECTED;
-    this.recode();
-  }
-  /** Choose by what events are coloured; durations are those on `axis`. */
-  colorBy(by, axis) {
-    this.paint.colorBy(by, axis);
-    this.recode();
-  }
-  recode() {
-    const searching = this.matches !== null && !this.filter;
-    this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
-    this.levels.clear();
-  }
-};
-function byStart(positions, start) {
-  const times = Float64Array.from(positions, start);
-  const order = Uint32Array.from(positions, (_, n) => n).sort((a, b) => times[a] - times[b] || a - b);
-  return order.map((n) => positions[n]);
-}
-
-// src/ghost.ts
-var NO_NOTES = { least: Number.POSITIVE_INFINITY, bar() {
-}, point() {
-} };
-var PLAIN2 = {
-  unit: "cycles",
-  align: "cta",
-  colorBy: "name",
-  query: "",
-  filter: false,
-  hiddenNames: [],
-  hiddenLaunches: []
-};
-var Ghost = class {
-  /** `events` are those of the run, at its own times. */
-  constructor(events, header, looks) {
-    this.events = events;
-    this.header = header;
-    this.marks = new Marks(events, header);
-    this.byKey = lanesOf2(events);
-    this.follow({ ...PLAIN2, ...looks, align: "cta" }, null);
-  }
-  events;
-  header;
-  marks;
-  byKey;
-  looks = null;
-  theme = null;
-  iterations;
-  /** The events where they are drawn. */
-  get shown() {
-    return this.marks.events;
-  }
-  /** How its iterations are brought together with those of the run that it is compared with, if they are. */
-  get aligned() {
-    return this.iterations && this.shown === this.iterations.events ? this.iterations : null;
-  }
-  /** Whether its events have times in `unit`. */
-  has(unit) {
-    return unit === "cycles" || this.header.ns;
-  }
-  /** The lane that stood where `lane` stands now, whichever SM its CTA is on. */
-  laneOf(lane) {
-    return this.byKey.get(keyOf3(lane));
-  }
-  /** Colour and hide as `looks` say, and stand where they say beside the events of `now`. */
-  follow(looks, now) {
-    if (now && this.iterations === void 0 && looks.align === "iteration")
-      this.iterations = aligned(this.events, now);
-    const events = looks.align === "iteration" ? this.iterations?.events ?? this.events : this.events;
-    if (events !== this.shown) {
-      this.marks = new Marks(events, this.header);
-      this.byKey = lanesOf2(events);
-      this.looks = null;
-    }
-    const { unit, align, colorBy, query, filter, hiddenNames } = looks;
-    const before = this.looks;
-    this.looks = { unit, align, colorBy, query, filter, hiddenNames, hiddenLaunches: [] };
-    const axis = new Axis(events, this.has(unit) ? unit : "cycles");
-    if (unit !== before?.unit || colorBy !== before.colorBy) this.marks.colorBy(colorBy, axis);
-    if (query !== before?.query || filter !== before.filter || hiddenNames !== before.hiddenNames)
-      this.marks.search(this.looks, axis);
-    if (!before && this.theme) this.ink(this.theme);
-  }
-  ink(theme) {
-    this.theme = theme;
-    this.marks.paint.ink(theme);
-  }
-  /** Paint what stood where `lane` stands into a line of pixels; `from` is the time at its first, on `axis`. */
-  paint(line, lane, axis, from, pixelsPerUnit) {
-    const mine = this.laneOf(lane);
-    if (!mine) return;
-    const { offset, rate } = axis.lineOf(this.shown, mine);
-    const view = { cycle: (from - offset) / rate, scale: pixelsPerUnit * rate, width: line.length };
-    const { raster, paint } = this.marks;
-    for (let row = mine.row; row < mine.row + mine.rows; row++) raster.paint(line, row, view, paint.inks, NO_NOTES);
-  }
-};
-function lanesOf2(events) {
-  return new Map(events.lanes.map((lane) => [keyOf3(lane), lane]));
-}
-function keyOf3(lane) {
-  return `${lane.rank}|${lane.cta}|${lane.thread}|${lane.name}`;
-}
-
-// src/keys.ts
-var PAGE = 0.8;
-var AGAIN = "Shift Backspace";
-function laneKey(scene) {
-  if (scene.focused < 0) {
-    scene.say("focus an event first");
-    return "";
-  }
-  const lane = scene.events.laneOf(scene.focused);
-  const strips = [...scene.rows.pinned, ...scene.rows.strips];
-  return strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane))?.node.key ?? "";
-}
-var onLane = (act) => (scene) => {
-  const key = laneKey(scene);
-  if (key) act(scene, key);
-};
-var BINDINGS = [
-  { keys: ["w", "W", "+", "="], shown: "W", does: "zoom in", run: (scene) => scene.zoom(0.7) },
-  { keys: ["s", "S", "-"], shown: "S", does: "zoom out", run: (scene) => scene.zoom(1 / 0.7) },
-  { keys: ["a", "A"], shown: "A", does: "move left", run: (scene) => scene.pan(-0.15) },
-  { keys: ["d", "D"], shown: "D", does: "move right", run: (scene) => scene.pan(0.15) },
-  { keys: ["f", "F"], shown: "F", does: "fit the selection", run: (scene) => scene.showSelection() },
-  { keys: ["0"], shown: "0", does: "fit everything", run: (scene) => scene.showAll() },
-  { keys: [".", "ArrowRight"], shown: ". →", does: "next event on the lane", run: (scene) => scene.step(1) },
-  { keys: [",", "ArrowLeft"], shown: ", ←", does: "previous event on the lane", run: (scene) => scene.step(-1) },
-  { keys: ["ArrowDown"], shown: "↓", does: "lane below", run: (scene) => scene.stepLane(1) },
-  { keys: ["ArrowUp"], shown: "↑", does: "lane above", run: (scene) => scene.stepLane(-1) },
-  {
-    keys: ["PageDown"],
-    shown: "Page ↓",
-    does: "lanes further down",
-    run: (scene) => scene.scrollTo(scene.state.scroll + PAGE * scene.viewHeight)
-  },
-  {
-    keys: ["PageUp"],
-    shown: "Page ↑",
-    does: "lanes further up",
-    run: (scene) => scene.scrollTo(scene.state.scroll - PAGE * scene.viewHeight)
-  },
-  { keys: ["]"], shown: "]", does: "along an arrow", run: (scene) => scene.jump(1) },
-  { keys: ["["], shown: "[", does: "back along an arrow", run: (scene) => scene.jump(-1) },
-  { keys: ["e", "E"], shown: "E", does: "arrows: all, of the hovered event, none", run: (scene) => scene.nextArrows() },
-  { keys: ["/"], shown: "/", does: "search", run: (_, desk) => desk.search() },
-  { keys: ["n"], shown: "N", does: "next match", run: (scene) => scene.nextMatch(1) },
-  { keys: ["N"], shown: "Shift N", does: "previous match", run: (scene) => scene.nextMatch(-1) },
-  { keys: ["v", "V"], shown: "V", does: "drag selects", run: (_, desk) => desk.use("select") },
-  { keys: ["h", "H"], shown: "H", does: "drag moves", run: (_, desk) => desk.use("pan") },
-  { keys: ["m", "M"], shown: "M", does: "drag measures", run: (_, desk) => desk.use("measure") },
-  { keys: ["c", "C"], shown: "C", does: "colour by name, payload, duration, lane", run: (_, desk) => desk.nextColor() },
-  {
-    keys: ["u", "U"],
-    shown: "U",
-    does: "cycles or ns",
-    run: (scene) => scene.set({ unit: scene.units[(scene.units.indexOf(scene.state.unit) + 1) % scene.units.length] })
-  },
-  { keys: ["p", "P"], shown: "P", does: "pin the lane", run: onLane((scene, key) => scene.toggle("pinned", key)) },
-  { keys: ["x", "X"], shown: "X", does: "hide the lane", run: onLane((scene, key) => scene.toggle("hidden", key)) },
-  { keys: ["{"], shown: "{", does: "move the lane up", run: onLane((scene, key) => scene.move(key, -1)) },
-  { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
-  { keys: ["Backspace"], shown: "Backspace", does: "undo (also Ctrl Z)", run: (_, desk) => desk.go(-1) },
-  { keys: [AGAIN], shown: "Shift Backspace", does: "redo (also Ctrl Shift Z)", run: (_, desk) => desk.go(1) },
-  {
-    keys: ["b", "B"],
-    shown: "B",
-    does: "a note on the event, or on what is measured",
-    run: (_, desk) => desk.remark()
-  },
-  {
-    keys: ["i", "I"],
-    shown: "I",
-    does: "durations of all CTAs, time by nesting, the average iteration",
-    run: (_, desk) => desk.aggregate()
-  },
-  { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
-  { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
-  { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
-  { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
-  { keys: ["Escape"], shown: "Esc", does: "clear the selection, then leave the view", run: (_, desk) => desk.leave() }
-];
-var MOUSE = [
-  ["drag", "select an area (or move, or measure)"],
-  ["drag on the time axis", "select that time on all lanes"],
-  ["Shift drag", "move"],
-  ["Ctrl wheel", "zoom; plain wheel too, once the view was clicked"],
-  ["Shift wheel", "move"],
-  ["wheel on the labels", "scroll the lanes, once the view was clicked"],
-  ["double click", "fit the event, or beside all events everything"],
-  ["right click on a label", "pin, hide, collapse, reorder"],
-  ["two fingers", "zoom and move"]
-];
-function press2(event, scene, desk) {
-  const something = scene.focused >= 0 || scene.selected !== null;
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && something) {
-    desk.copy();
-    return true;
-  }
-  if ((event.ctrlKey || event.metaKey) && ["z", "y"].includes(event.key.toLowerCase())) {
-    desk.go(event.shiftKey || event.key.toLowerCase() === "y" ? 1 : -1);
-    return true;
-  }
-  if (event.ctrlKey || event.metaKey || event.altKey) return false;
-  const key = event.key === "Backspace" && event.shiftKey ? AGAIN : event.key;
-  const binding = BINDINGS.find(({ keys }) => keys.includes(key));
-  binding?.run(scene, desk, event.key);
-  return binding !== void 0;
-}
-
-// src/help.ts
-function help(close) {
-  const shut = h("button", { type: "button" }, "Close");
-  shut.addEventListener("click", close, { once: true });
-  const line = (keys, does) => h("div", {}, h("span", {}, ...keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "])), h("span", {}, does));
-  const code = (typed) => h("span", {}, ...typed.split(/ (?=\w+[>:<=])/).flatMap((each) => [h("kbd", {}, each), " "]));
-  const plain2 = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
-  return h(
-    "div",
-    { class: "tlt-help", role: "dialog", "aria-label": "Keys and mouse", tabindex: "-1" },
-    h("b", {}, "Keys, while the lanes have the focus "),
-    shut,
-    h("div", { class: "tlt-keys" }, ...BINDINGS.map(({ shown, does }) => line(shown, does))),
-    h("b", {}, "Mouse and fingers"),
-    h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain2(what, does))),
-    h("b", {}, "Search"),
-    h("div", { class: "tlt-keys" }, ...HELP.map(([typed, finds]) => h("div", {}, code(typed), h("span", {}, finds))))
-  );
-}
-
-// src/history.ts
-var MOST = 200;
-var PAUSE_MS = { moved: 700, query: 3e3, other: 0 };
-var History = class {
-  constructor(scene) {
-    this.scene = scene;
-    this.moments = [this.now];
-    for (const change of ["moved", "state", "selection"]) scene.on(change, () => this.note());
-  }
-  scene;
-  moments;
-  at = 0;
-  last = { kind: "other", time: 0 };
-  recalling = false;
-  get now() {
-    return { state: this.scene.state, selected: this.scene.selected };
-  }
-  note() {
-    if (this.recalling) return;
-    const { now, moments } = this;
-    const kind = difference(moments[this.at], now);
-    if (kind === null) return;
-    const time2 = performance.now();
-    const goesOn = kind === this.last.kind && time2 - this.last.time < PAUSE_MS[kind] && this.at > 0;
-    this.last = { kind, time: time2 };
-    if (!goesOn) this.at++;
-    moments.splice(this.at, Number.POSITIVE_INFINITY, now);
-    if (moments.length > MOST) moments.shift();
-    this.at = moments.length - 1;
-  }
-  /** One step back (-1) or forth (1); says so where there is none. */
-  go(by) {
-    const next = this.moments[this.at + by];
-    if (!next) {
-      this.scene.say(by < 0 ? "nothing to undo" : "nothing to redo");
-      return;
-    }
-    this.at += by;
-    this.last = { kind: "other", time: 0 };
-    this.recalling = true;
-    this.scene.recall(next.state, next.selected);
-    this.recalling = false;
-    this.moments[this.at] = this.now;
-  }
-};
-function difference(a, b) {
-  const keys = Object.keys(a.state).filter((key) => a.state[key] !== b.state[key]);
-  if (!keys.length && a.selected === b.selected) return null;
-  if (a.selected !== b.selected) return "other";
-  if (keys.every((key) => key === "span" || key === "scroll")) return "moved";
-  return keys.every((key) => key === "query") ? "query" : "other";
-}
-
-// src/ids.ts
-var MOST_RUNS = 1e6;
-function toRuns(ids) {
-  const sorted = ids.slice().sort();
-  const runs = [];
-  for (let i = 0; i < sorted.length; i++) {
-    if (i > 0 && sorted[i] === sorted[i - 1] + 1) runs[runs.length - 1]++;
-    else runs.push(sorted[i], 1);
-  }
-  if (runs.length > 2 * MOST_RUNS) throw new Error("this selection is too scattered to hand over: select it in Python");
-  return Uint32Array.from(runs);
-}
-function fromRuns(bytes) {
-  const runs = new Uint32Array(bytes.slice().buffer);
-  let count2 = 0;
-  for (let n = 1; n < runs.length; n += 2) count2 += runs[n];
-  const ids = new Uint32Array(count2);
-  for (let n = 0, at = 0; n < runs.length; n += 2) for (let k = 0; k < runs[n + 1]; k++) ids[at++] = runs[n] + k;
-  return ids;
-}
-
 // src/label.ts
 var MEASURED = 2e4;
 var NAME_CHARS = 120;
@@ -3184,706 +2900,6 @@ function fitted(name2, payload, room, gap, ruler) {
   if (text.length > 2 || text === name2) return { name: text, payload, at: ruler.width(text) + gap };
   return { name: "", payload, at: 0 };
 }
-
-// src/launches.ts
-var Launches = class {
-  constructor(scene, signal) {
-    this.scene = scene;
-    const { launches } = scene.header;
-    const groups = /* @__PURE__ */ new Map();
-    for (const facts of launches) groups.set(facts.group, [...groups.get(facts.group) ?? [], facts]);
-    for (const members of groups.values()) {
-      const [{ kernel, of }] = members;
-      const times = of > 1 ? h("span", { class: "tlt-count" }, `× ${number(of)}`) : "";
-      const chips = members.map((facts) => this.chip(facts, of > 1, signal));
-      this.root.append(h("span", {}, h("bdi", {}, clean(kernel, 40)), times, ...chips));
-    }
-    this.root.hidden = launches.length < 2;
-    this.show();
-  }
-  scene;
-  root = h("div", {
-    class: "tlt-launches",
-    role: "group",
-    "aria-label": "Launches: click shows or hides one, Alt click shows it alone"
-  });
-  chips = /* @__PURE__ */ new Map();
-  chip({ launch, why, begin_ns: begin2 }, several, signal) {
-    const began = begin2 === null ? "" : `; it began ${duration(begin2, "ns")} after the first`;
-    const title = `launch ${launch}${began}`;
-    const chip = h("button", { type: "button", title }, several ? why : `launch ${launch}`);
-    chip.addEventListener("click", (event) => this.click(launch, event.altKey), { signal });
-    this.chips.set(launch, chip);
-    return chip;
-  }
-  click(launch, alone) {
-    const { state } = this.scene;
-    const others = [...this.chips.keys()].filter((each) => each !== launch);
-    const hidden = state.hiddenLaunches.filter((each) => each !== launch);
-    if (alone) this.scene.set({ hiddenLaunches: others });
-    else if (hidden.length < state.hiddenLaunches.length) this.scene.set({ hiddenLaunches: hidden });
-    else if (hidden.length === others.length) this.scene.say("one launch at least is shown");
-    else this.scene.set({ hiddenLaunches: [...hidden, launch] });
-  }
-  show() {
-    for (const [launch, chip] of this.chips)
-      chip.setAttribute("aria-pressed", String(!this.scene.state.hiddenLaunches.includes(launch)));
-  }
-};
-
-// src/cell.ts
-var CELL = /^In \[(\d+)\]:(\d+)$/;
-var PATIENCE_MS = 1500;
-var MARKED_MS = 4e3;
-function sourceButton(near, text, source, code, say) {
-  const notebook = near.closest(".jp-Notebook");
-  if (!notebook || !CELL.test(source)) return text;
-  const button2 = h("button", { type: "button", class: "tlt-source", title: "go to this line of the cell" }, text);
-  button2.addEventListener("click", async () => say(await goTo(notebook, source, code)));
-  return button2;
-}
-async function goTo(notebook, source, code) {
-  const [, number2, line] = CELL.exec(source);
-  const cells = [...notebook.querySelectorAll(".jp-CodeCell")].filter(
-    (cell2) => cell2.querySelector(".jp-InputPrompt")?.textContent?.trim() === `[${number2}]:`
-  );
-  if (!cells.length) return `there is no cell In [${number2}] now, or it is not loaded: scroll through the notebook`;
-  cells[0].scrollIntoView({ block: "center" });
-  const until = performance.now() + PATIENCE_MS;
-  for (; ; ) {
-    const found = cells.map((cell2) => lineOf(cell2, Number(line), code)).find((each) => each);
-    if (found) {
-      found.scrollIntoView({ block: "center" });
-      found.animate([{ background: "#f0a500aa" }, { background: "transparent" }], MARKED_MS);
-      return "";
-    }
-    if (performance.now() > until) return `cell In [${number2}] has changed since: line ${line} was ${clean(code, 80)}`;
-    await new Promise((done) => setTimeout(done, 50));
-  }
-}
-function lineOf(cell2, line, code) {
-  const lines = [...cell2.querySelectorAll(".cm-line")];
-  if (!code) return lines[line - 1];
-  const same = lines.filter((each) => each.textContent?.trim().startsWith(code));
-  return same.find((each) => lines.indexOf(each) === line - 1) ?? same[0];
-}
-
-// src/lines.ts
-var Lines = class {
-  constructor(scene) {
-    this.scene = scene;
-  }
-  scene;
-  root = h("div", { class: "tlt-lines", role: "region", "aria-label": "Lines of the kernel", hidden: true });
-  rows = /* @__PURE__ */ new Map();
-  toggle() {
-    this.root.hidden = !this.root.hidden;
-    this.show();
-  }
-  /** All lines anew: what is hidden, or the unit, has changed. */
-  show() {
-    if (this.root.hidden) return;
-    const { scene } = this;
-    const lines = linesOf(scene);
-    const most = Math.max(...lines.map(({ time: time2 }) => time2), 1e-9);
-    const all = lines.reduce((sum, { time: time2 }) => sum + time2, 0);
-    const body = h("tbody");
-    this.rows = new Map(lines.map((line) => [line.source, this.row(line, most, all)]));
-    body.append(...this.rows.values());
-    const heads = ["line", "code", "events", `time, ${scene.axis.unit}`, "share"];
-    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
-    this.root.replaceChildren(
-      lines.length ? h("table", { "aria-label": "Time per line" }, head, body) : "no event says on which line it is"
-    );
-    this.mark();
-  }
-  row({ source, events, time: time2 }, most, all) {
-    const { scene } = this;
-    const text = scene.events.sources[source];
-    const code = scene.header.code[text] ?? "";
-    const bar = h("span", { class: "tlt-line-bar" });
-    bar.style.width = `${100 * time2 / most}%`;
-    const name2 = h("button", { type: "button", title: "select its events" }, clean(text, 60));
-    name2.addEventListener("click", () => scene.select(positionsOf(scene, source)));
-    return h(
-      "tr",
-      {},
-      h("td", {}, name2),
-      h(
-        "td",
-        {},
-        h(
-          "code",
-          {},
-          sourceButton(this.root, code, text, code, (words) => scene.say(words))
-        )
-      ),
-      h("td", {}, number(events)),
-      h("td", { class: "tlt-line-time" }, bar, h("span", {}, duration(time2, scene.axis.unit))),
-      h("td", {}, all > 0 ? percent(time2 / all) : "–")
-    );
-  }
-  /** Mark the lines of the focused event, else of the selected ones. */
-  mark() {
-    if (this.root.hidden) return;
-    const { events, focused, selected } = this.scene;
-    const meant = focused >= 0 ? [focused] : selected ?? [];
-    const sources = /* @__PURE__ */ new Set();
-    for (const i of meant) sources.add(events.siteSource[events.site[i]]);
-    for (const [source, row] of this.rows) row.classList.toggle("tlt-on", sources.has(source));
-  }
-};
-function linesOf({ events, axis }) {
-  const times = new Float64Array(events.sources.length);
-  const counts = new Uint32Array(events.sources.length);
-  for (let row = 0; row < events.rowLane.length; row++) {
-    const { rate } = axis.line(events.lanes[events.rowLane[row]]);
-    for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
-      if (events.code[i] === HIDDEN) continue;
-      const source = events.siteSource[events.site[i]];
-      counts[source]++;
-      times[source] += rate * events.duration[i];
-    }
-  }
-  const place = (text) => {
-    const at = text.lastIndexOf(":");
-    return [text.slice(0, at), Number(text.slice(at + 1))];
-  };
-  return Array.from(counts, (_, source) => source).filter((source) => counts[source] && events.sources[source]).map((source) => ({ source, events: counts[source], time: times[source] })).sort((a, b) => {
-    const [[file, line], [other, until]] = [a, b].map(({ source }) => place(events.sources[source]));
-    return file.localeCompare(other) || line - until;
-  });
-}
-function positionsOf({ events }, source) {
-  const found = [];
-  for (let i = 0; i < events.count; i++)
-    if (events.code[i] !== HIDDEN && events.siteSource[events.site[i]] === source) found.push(i);
-  return Uint32Array.from(found);
-}
-
-// src/hit.ts
-function hit(events, row, cycle, reach) {
-  const from = events.rowStart[row];
-  const to = events.rowStart[row + 1];
-  const after = upperBound(events.start, cycle, from, to);
-  const first = events.firstEndingFrom(row, cycle - reach);
-  const crowded = events.isCrowded(row);
-  let best = -1;
-  let distance = reach;
-  for (let i = after - 1; i >= first; i--) {
-    if (events.code[i] === HIDDEN) continue;
-    const away = Math.max(cycle - events.end(i), 0);
-    if (away < distance || away === distance && best < 0) [best, distance] = [i, away];
-    if (!crowded || away === 0) break;
-  }
-  for (let i = after; i < to && events.start[i] - cycle <= distance; i++) {
-    if (events.code[i] === HIDDEN) continue;
-    return best >= 0 && events.start[i] - cycle === distance ? best : i;
-  }
-  return best;
-}
-function neighbour(events, i, step2) {
-  const lane = events.laneOf(i);
-  let best = i;
-  for (let row = lane.row; row < lane.row + lane.rows; row++) {
-    const from = events.rowStart[row];
-    const to = events.rowStart[row + 1];
-    const at = events.start[i];
-    let n = step2 > 0 ? lowerBound(events.start, at, from, to) : upperBound(events.start, at, from, to) - 1;
-    while (n >= from && n < to && (events.code[n] === HIDDEN || !follows(events, i, n, step2))) n += step2;
-    if (n < from || n >= to) continue;
-    if (best === i || follows(events, n, best, step2)) best = n;
-  }
-  return best;
-}
-function follows(events, a, b, step2) {
-  const apart = events.start[b] - events.start[a] || b - a;
-  return apart * step2 > 0;
-}
-
-// src/measure.ts
-function snapped(scene, rows, time2, reach) {
-  let best = time2;
-  let distance = reach;
-  for (const row of rows) {
-    const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
-    const found = hit(scene.events, row, (time2 - offset) / rate, reach / rate);
-    if (found < 0) continue;
-    for (const edge of [scene.axis.startOf(found), scene.axis.endOf(found)])
-      if (Math.abs(edge - time2) < distance) [best, distance] = [edge, Math.abs(edge - time2)];
-  }
-  return best;
-}
-function measuredText(scene, { from, to, lane }) {
-  const { axis, header } = scene;
-  const ends = [from, to].map((time2) => axis.label(time2, 1)).join(" → ");
-  const length = to - from;
-  if (!lane || !header.ns) return `${ends} · ${duration(length, axis.unit)}`;
-  const cycles = axis.unit === "ns" ? length / lane.nsRate : length;
-  const ns = axis.unit === "ns" ? length : length * lane.nsRate;
-  return `${ends} · ${count(Math.round(cycles), "cycle")} · ${duration(ns, "ns")}`;
-}
-
-// src/menu.ts
-var Menu = class {
-  /** `home` gives the keyboard back to the lanes. */
-  constructor(stage, scene, home) {
-    this.stage = stage;
-    this.scene = scene;
-    this.home = home;
-  }
-  stage;
-  scene;
-  home;
-  root = null;
-  open(strip, x, y) {
-    this.show(this.entries(strip), x, y);
-  }
-  show(entries, x, y) {
-    this.close();
-    const items = entries.map(([text, act]) => {
-      const item = h("button", { type: "button", role: "menuitem" }, text);
-      item.addEventListener("click", () => {
-        this.close();
-        this.home();
-        act();
-      });
-      return item;
-    });
-    const root = h("div", { class: "tlt-menu", role: "menu" }, ...items);
-    root.style.left = `${Math.max(Math.min(x, this.stage.clientWidth - 190), 0)}px`;
-    root.style.top = `${Math.max(Math.min(y, this.stage.clientHeight - items.length * 25 - 10), 0)}px`;
-    root.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key !== "Escape") return;
-      this.close();
-      this.home();
-    });
-    this.root = root;
-    this.stage.append(root);
-    items[0].focus();
-  }
-  entries({ node }) {
-    const { scene } = this;
-    const { key } = node;
-    const { pinned, collapsed } = scene.state.lanes;
-    const entries = [
-      [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
-      ["Hide", () => scene.toggle("hidden", key)],
-      ["Move up", () => scene.move(key, -1)],
-      ["Move down", () => scene.move(key, 1)]
-    ];
-    entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
-    if (scene.rows.hiddenCount)
-      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
-    return entries;
-  }
-  holds(target) {
-    return this.root?.contains(target) ?? false;
-  }
-  close() {
-    this.root?.remove();
-    this.root = null;
-  }
-};
-
-// src/minimap.ts
-var MAP_HEIGHT = 34;
-var COLUMNS2 = 600;
-var SLICE = 4e5;
-var Minimap = class {
-  constructor(canvas, scene, redraw) {
-    this.canvas = canvas;
-    this.scene = scene;
-    this.redraw = redraw;
-    this.context = context2d(canvas);
-  }
-  canvas;
-  scene;
-  redraw;
-  context;
-  still = document.createElement("canvas");
-  time = new Float32Array(0);
-  job = 0;
-  /** Count again what there is, a slice at a time; `redraw` is called as it grows. */
-  count(signal, theme) {
-    const { events, axis } = this.scene;
-    const job = ++this.job;
-    const time2 = new Float32Array(COLUMNS2 * 256);
-    const { from, to } = axis.all;
-    const scale2 = COLUMNS2 / (to - from);
-    let row = 0;
-    const go = () => {
-      if (signal.aborted || job !== this.job) return;
-      let counted = 0;
-      for (; row < events.rowLane.length && counted < SLICE; row++) {
-        const { offset, rate } = axis.line(events.lanes[events.rowLane[row]]);
-        const end = events.rowStart[row + 1];
-        for (let i = events.rowStart[row]; i < end; i++) {
-          if (events.code[i] !== HIDDEN) {
-            const x = (offset + rate * events.start[i] - from) * scale2;
-            add(time2, events.code[i], x, x + rate * events.duration[i] * scale2);
-          }
-        }
-        counted += end - events.rowStart[row];
-      }
-      this.time = time2;
-      this.paint(theme);
-      this.redraw();
-      if (row < events.rowLane.length) setTimeout(go, 0);
-    };
-    go();
-  }
-  paint(theme) {
-    const { still, scene, time: time2 } = this;
-    still.width = COLUMNS2;
-    still.height = MAP_HEIGHT;
-    const context = context2d(still);
-    let most = 0;
-    const sums = new Float32Array(COLUMNS2);
-    for (let x = 0; x < COLUMNS2; x++) {
-      for (let code = 0; code < 256; code++) sums[x] += time2[x * 256 + code];
-      most = Math.max(most, sums[x]);
-    }
-    const used = Array.from({ length: 255 }, (_, code) => code).filter((code) => {
-      for (let x = 0; x < COLUMNS2; x++) if (time2[x * 256 + code] > 0) return true;
-      return false;
-    });
-    for (let x = 0; x < COLUMNS2; x++) {
-      let y = MAP_HEIGHT;
-      for (const code of used) {
-        const share = time2[x * 256 + code];
-        if (share === 0) continue;
-        const high = Math.max(share / most * (MAP_HEIGHT - 4), 1);
-        const full = scene.paint.colors[code % DIM];
-        context.fillStyle = css(mix(full, theme.ground, code >= DIM ? 0.8 : 0.1));
-        context.fillRect(x, y - high, 1, high);
-        y -= high;
-      }
-    }
-  }
-  draw(width, gutter, ratio, theme) {
-    const { context, canvas } = this;
-    const [w, h2, left] = [width, MAP_HEIGHT, gutter].map((value) => Math.round(value * ratio));
-    if (canvas.width !== w || canvas.height !== h2) [canvas.width, canvas.height] = [w, h2];
-    context.fillStyle = css(theme.ground);
-    context.fillRect(0, 0, w, h2);
-    context.imageSmoothingEnabled = false;
-    if (this.still.width === COLUMNS2) context.drawImage(this.still, left, 0, w - left, h2);
-    const [from, to] = this.window(w, left);
-    context.fillStyle = css(theme.ground);
-    context.globalAlpha = 0.6;
-    context.fillRect(left, 0, from - left, h2);
-    context.fillRect(to, 0, w - to, h2);
-    context.globalAlpha = 1;
-    context.strokeStyle = theme.accent;
-    context.lineWidth = Math.max(1, ratio);
-    context.strokeRect(from + 0.5, 0.5, Math.max(to - from - 1, 2), h2 - 1);
-    context.fillStyle = theme.soft;
-    context.font = `${10.5 * ratio}px system-ui, sans-serif`;
-    context.textBaseline = "middle";
-    context.fillText("overview", 8 * ratio, h2 / 2);
-    context.fillStyle = theme.line;
-    context.fillRect(left - 1, 0, 1, h2);
-  }
-  window(width, left) {
-    const { axis, span } = this.scene;
-    const { from, to } = axis.all;
-    const at = (time2) => left + Math.min(Math.max((time2 - from) / (to - from), 0), 1) * (width - left);
-    return [at(span.from), at(span.to)];
-  }
-  /** Dragging moves the window; outside of it, it first jumps there. */
-  listen(gutter, signal) {
-    const { canvas, scene } = this;
-    let grabbed = 0;
-    const timeAt2 = (event) => {
-      const box2 = canvas.getBoundingClientRect();
-      const left = gutter() * (box2.width / canvas.offsetWidth || 1);
-      const { from, to } = scene.axis.all;
-      return from + (event.clientX - box2.left - left) / Math.max(box2.width - left, 1) * (to - from);
-    };
-    const move = (event) => {
-      const width = scene.span.to - scene.span.from;
-      const from = timeAt2(event) - grabbed;
-      scene.look({ from, to: from + width });
-    };
-    canvas.addEventListener(
-      "pointerdown",
-      (event) => {
-        const time2 = timeAt2(event);
-        const { from, to } = scene.span;
-        grabbed = time2 >= from && time2 <= to ? time2 - from : (to - from) / 2;
-        canvas.setPointerCapture(event.pointerId);
-        move(event);
-      },
-      { signal }
-    );
-    canvas.addEventListener(
-      "pointermove",
-      (event) => event.buttons & 1 && canvas.hasPointerCapture(event.pointerId) && move(event),
-      { signal }
-    );
-    canvas.addEventListener("dblclick", () => scene.showAll(), { signal });
-  }
-};
-function add(time2, code, x0, x1) {
-  const first = Math.max(Math.floor(x0), 0);
-  const last = Math.min(Math.floor(x1), COLUMNS2 - 1);
-  if (first === last) {
-    time2[first * 256 + code] += Math.max(x1 - x0, 1e-4);
-    return;
-  }
-  for (let x = first; x <= last; x++) time2[x * 256 + code] += Math.min(x1, x + 1) - Math.max(x0, x);
-}
-
-// src/arrow.ts
-function arrow(context, from, to, ratio) {
-  const bend = Math.min(Math.max(Math.abs(to.x - from.x) / 2, 8 * ratio), 50 * ratio);
-  const head = 5 * ratio;
-  context.lineWidth = 1.25 * ratio;
-  context.beginPath();
-  context.moveTo(from.x, from.y);
-  context.bezierCurveTo(from.x + bend, from.y, to.x - bend, to.y, to.x - head * 0.6, to.y);
-  context.stroke();
-  context.beginPath();
-  context.moveTo(to.x, to.y);
-  context.lineTo(to.x - head, to.y - head * 0.6);
-  context.lineTo(to.x - head, to.y + head * 0.6);
-  context.closePath();
-  context.fill();
-}
-
-// src/walk.ts
-function nearest({ events, axis }, lane, time2) {
-  const { offset, rate } = axis.line(lane);
-  const cycle = (time2 - offset) / rate;
-  let best = -1;
-  let distance = Number.POSITIVE_INFINITY;
-  for (let row = lane.row; row < lane.row + lane.rows; row++) {
-    const near = hit(events, row, cycle, distance);
-    if (near < 0) continue;
-    const away = Math.max(events.start[near] - cycle, cycle - events.end(near), 0);
-    if (away < distance) [best, distance] = [near, away];
-  }
-  return best;
-}
-function onNextLane(scene, by) {
-  const { events, axis, focused } = scene;
-  const lane = events.laneOf(focused);
-  const strips = scene.rows.strips.filter((strip) => strip.kind === "lane");
-  const time2 = (axis.startOf(focused) + axis.endOf(focused)) / 2;
-  for (let n = strips.findIndex((strip) => strip.node.lanes[0] === lane) + by; n >= 0 && n < strips.length; n += by) {
-    const near = nearest(scene, strips[n].node.lanes[0], time2);
-    if (near >= 0) return near;
-  }
-  return -1;
-}
-function firstInView(scene) {
-  const { axis, rows, span, state, viewHeight } = scene;
-  for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
-    if (strip.kind !== "lane") continue;
-    const near = nearest(scene, strip.node.lanes[0], span.from);
-    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
-  }
-  return -1;
-}
-function arrowsFrom(events, i) {
-  const { flowSrc, flowDst } = events;
-  const found = [];
-  const first = lowerBound(flowSrc, i, 0, flowSrc.length);
-  for (let n = first; n < flowSrc.length && flowSrc[n] === i; n++) found.push(flowDst[n]);
-  return found.filter((dst) => arrowShows(events, i, dst) !== "not");
-}
-function arrowsTo(events, i) {
-  const { flowSrc, flowDst } = events;
-  const found = [];
-  for (let n = 0; n < flowDst.length; n++) if (flowDst[n] === i) found.push(flowSrc[n]);
-  return found.filter((src) => arrowShows(events, src, i) !== "not");
-}
-function arrowShows({ code }, src, dst) {
-  if (code[src] === HIDDEN || code[dst] === HIDDEN) return "not";
-  return code[src] >= DIM && code[dst] >= DIM ? "pale" : "plain";
-}
-
-// src/overlay.ts
-var Overlay = class {
-  constructor(canvas, scene) {
-    this.scene = scene;
-    this.context = context2d(canvas);
-  }
-  scene;
-  /** What is drawn over the lanes on demand. */
-  bands = null;
-  /** The notes on the lanes. */
-  remarks = null;
-  context;
-  /** `pointer`: the x of the pointer in CSS pixels, or null. */
-  draw(frame, theme, pointer) {
-    const { context, scene } = this;
-    const { ratio, width, height, gutter } = frame;
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, width * ratio, height * ratio);
-    const shown = placed(scene, frame);
-    context.save();
-    context.beginPath();
-    context.rect(gutter * ratio, 0, (width - gutter) * ratio, height * ratio);
-    context.clip();
-    if (scene.area) this.area(scene.area.span, scene.area.lanes, frame, theme);
-    if (scene.measured) this.area(scene.measured, null, frame, theme);
-    if (pointer !== null && pointer > gutter) {
-      context.fillStyle = theme.soft;
-      context.globalAlpha = 0.5;
-      context.fillRect(Math.round(pointer * ratio), AXIS * ratio, Math.max(1, Math.round(ratio)), height * ratio);
-      context.globalAlpha = 1;
-    }
-    context.beginPath();
-    context.rect(gutter * ratio, AXIS * ratio, (width - gutter) * ratio, (height - AXIS) * ratio);
-    context.clip();
-    this.bands?.draw(context, shown, frame, theme);
-    this.remarks?.draw(context, shown, frame, theme);
-    if (scene.state.arrows !== "none" && scene.events.flowSrc.length) this.arrows(shown, frame, theme);
-    if (scene.hovered >= 0) this.outline(scene.hovered, shown, frame, theme.ink, 1.5);
-    if (scene.focused >= 0) this.outline(scene.focused, shown, frame, theme.accent, 2.5);
-    context.restore();
-    for (const { strip, y } of stuck(scene)) context.clearRect(0, y * ratio, width * ratio, strip.height * ratio);
-    const length = scene.measured ?? scene.area?.span;
-    if (length) this.length(length, frame, theme);
-  }
-  area(span, lanes, frame, theme) {
-    const { context, scene } = this;
-    const { ratio, height } = frame;
-    const [from, to] = [span.from, span.to].map((time2) => xOf(time2, scene.span, frame) * ratio);
-    const offset = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
-    const top = lanes ? (offset + lanes[0]) * ratio : AXIS * ratio;
-    const bottom = lanes ? (offset + lanes[1]) * ratio : height * ratio;
-    context.strokeStyle = theme.accent;
-    context.lineWidth = 1.5 * ratio;
-    context.strokeRect(from, top, to - from, bottom - top);
-    context.fillStyle = theme.accent;
-    context.globalAlpha = 0.2;
-    context.fillRect(from, 0, to - from, AXIS * ratio);
-    context.globalAlpha = 1;
-  }
-  /** How long what is brushed or measured is, in the margin of the axis, where it hides no tick. */
-  length({ from, to }, { gutter, ratio }, theme) {
-    const { context, scene } = this;
-    context.fillStyle = theme.accent;
-    context.fillRect(0, 0, gutter * ratio - 1, (AXIS - 1) * ratio);
-    context.font = `600 ${11 * ratio}px ${FONT}`;
-    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
-    context.textAlign = "left";
-    context.textBaseline = "middle";
-    context.fillText(duration(to - from, scene.axis.unit), 8 * ratio, AXIS / 2 * ratio);
-  }
-  /** The arrows of the hovered and the focused event. */
-  arrows(shown, frame, theme) {
-    const { context, scene } = this;
-    const places = new Places(scene, shown, frame);
-    context.strokeStyle = context.fillStyle = theme.accent;
-    for (const i of /* @__PURE__ */ new Set([scene.hovered, scene.focused])) {
-      if (i < 0) continue;
-      const pairs = [
-        ...arrowsFrom(scene.events, i).map((to) => [i, to]),
-        ...arrowsTo(scene.events, i).map((from) => [from, i])
-      ];
-      for (const [src, dst] of pairs.slice(0, 100)) {
-        const [from, to] = [places.end(src), places.start(dst)];
-        if (from && to) arrow(context, from, to, frame.ratio);
-      }
-    }
-  }
-  outline(i, shown, frame, color, wide) {
-    const { context, scene } = this;
-    const { ratio } = frame;
-    const row = scene.events.rowOf(i);
-    const lane = scene.events.lanes[scene.events.rowLane[row]];
-    const [from, to] = [scene.axis.startOf(i), scene.axis.endOf(i)].map((time2) => xOf(time2, scene.span, frame) * ratio);
-    for (const each of shown) {
-      if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
-      const middle = middleOf(each, row) * ratio;
-      const half = (Math.min(ROW2, each.strip.body) / 2 - 0.5) * ratio;
-      context.strokeStyle = color;
-      context.lineWidth = wide * ratio;
-      context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);
-    }
-  }
-};
-
-// src/panel.ts
-var MOST_NAMES2 = 200;
-var Panel = class {
-  constructor(scene, texts, actions) {
-    this.scene = scene;
-    this.texts = texts;
-    this.actions = actions;
-  }
-  scene;
-  texts;
-  actions;
-  root = h("div", { class: "tlt-panel", role: "region", "aria-label": "Details", hidden: true });
-  stats = [];
-  /** The selection has changed. */
-  aggregate() {
-    const { selected, events, axis } = this.scene;
-    this.stats = selected ? statistics(events, axis, selected) : [];
-    this.show();
-  }
-  show() {
-    const { focused, selected } = this.scene;
-    const parts = [];
-    if (focused >= 0) parts.push(this.details(focused));
-    if (selected) parts.push(this.table(selected.length));
-    this.root.hidden = parts.length === 0;
-    this.root.replaceChildren(...parts, ...parts.length ? [h("div", {}, ...this.actions)] : []);
-  }
-  details(i) {
-    const { scene } = this;
-    const list = h("dl");
-    const source = scene.events.source(i);
-    const link = (text) => sourceButton(this.root, text, source, scene.header.code[source] ?? "", (words) => scene.say(words));
-    for (const { key, value } of factsOf(i, scene.events, this.texts, scene.header))
-      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, key === "source" ? link(value) : value));
-    return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
-  }
-  table(total) {
-    const names = this.scene.events.names;
-    const body = h("tbody");
-    for (const row of this.stats.slice(0, MOST_NAMES2)) {
-      const cells = [
-        number(row.count),
-        ...[row.total, row.mean, row.p50, row.p99].map(
-          (value) => value === void 0 ? "–" : number(value, value % 1 ? 1 : 0)
-        )
-      ];
-      body.append(
-        h(
-          "tr",
-          {},
-          h("td", { dir: "auto" }, clean(names[row.name], 80)),
-          ...cells.map((cell2) => h("td", {}, cell2)),
-          h("td", {}, row.share === void 0 ? "–" : percent(row.share))
-        )
-      );
-    }
-    const head = h("thead", {}, h("tr", {}, ...this.heads.map((text) => h("th", { scope: "col" }, text))));
-    const title = `${count(total, "event")} selected`;
-    const more = this.stats.length > MOST_NAMES2 ? `${number(this.stats.length - MOST_NAMES2)} more names` : "";
-    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body), more);
-  }
-  get heads() {
-    return ["name", "count", `total ${this.scene.axis.unit}`, "mean", "p50", "p99", "share"];
-  }
-  /** The aggregate table as lines with tabs. */
-  asText() {
-    const { names } = this.scene.events;
-    const lines = this.stats.map(
-      (row) => [names[row.name], row.count, row.total ?? "", row.mean ?? "", row.p50 ?? "", row.p99 ?? "", row.share ?? ""].join(
-        "	"
-      )
-    );
-    return [this.heads.join("	"), ...lines].join("\n");
-  }
-};
 
 // src/notes.ts
 var MOST_LABELS = 1500;
@@ -4279,354 +3295,26 @@ function triangle(context, x, y, size, open) {
   context.fill();
 }
 
-// src/pointer.ts
-var REACH = 3;
-var SNAP = 7;
-var SLOP = 4;
-var CORNER = 16;
-var WHEEL = 16e-4;
-var Pointer = class {
-  constructor(stage, scene, to, signal) {
-    this.stage = stage;
-    this.scene = scene;
-    this.to = to;
-    const on = (type, handle, passive = true) => stage.addEventListener(type, handle, { signal, passive });
-    on("pointerdown", (event) => this.down(event));
-    on("pointermove", (event) => this.move(event));
-    on("pointerup", (event) => this.up(event));
-    on("pointercancel", (event) => this.cancel(event));
-    on("pointerleave", () => this.leave());
-    on("wheel", (event) => this.wheel(event), false);
-    on("dblclick", (event) => this.twice(event));
-    on("contextmenu", (event) => this.context(event), false);
-  }
-  stage;
-  scene;
-  to;
-  drag = null;
-  fingers = /* @__PURE__ */ new Map();
-  place(event) {
-    const box2 = this.stage.getBoundingClientRect();
-    const scale2 = box2.width / this.stage.offsetWidth || 1;
-    const { clientLeft, clientTop } = this.stage;
-    return {
-      x: (event.clientX - box2.left) / scale2 - clientLeft,
-      y: (event.clientY - box2.top) / scale2 - clientTop
-    };
-  }
-  /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
-  stripAt(y) {
-    const shown = [...stuck(this.scene), ...placed(this.scene, this.to.frame())];
-    const under = shown.find((each) => y >= each.y && y < each.y + each.strip.height);
-    if (!under || y < AXIS) return { strip: null, row: -1 };
-    const { strip } = under;
-    if (strip.kind !== "lane") return { strip, row: -1 };
-    const lane = strip.node.lanes[0];
-    if (y - under.y >= lane.rows * ROW2 + GAP) return { strip, row: -1 };
-    const row = Math.floor((y - under.y - GAP / 2) / ROW2);
-    return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
-  }
-  /** The rows of all rows at `y`, all of them in a collapsed branch, and the first lane there. */
-  rowsAt(y) {
-    const { strip, row } = this.stripAt(y);
-    if (!strip || strip.kind === "head" || strip.kind === "lane" && row < 0) return { rows: [], lane: null };
-    const { lanes } = strip.node;
-    if (strip.kind === "lane") return { rows: [row], lane: lanes[0] };
-    return { rows: lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n)), lane: lanes[0] };
-  }
-  /** The time at a place, or that of an edge near it. */
-  edgeAt(x, y) {
-    const frame = this.to.frame();
-    const { span } = this.scene;
-    const perPixel = (span.to - span.from) / (frame.width - frame.gutter);
-    return snapped(this.scene, this.rowsAt(y).rows, timeAt(x, span, frame), SNAP * perPixel);
-  }
-  /** The event at a place; -1 for none. In a collapsed branch, one of any of its lanes. */
-  eventAt(x, y) {
-    const { scene } = this;
-    const frame = this.to.frame();
-    if (x < frame.gutter || x > frame.width) return -1;
-    const time2 = timeAt(x, scene.span, frame);
-    const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
-    for (const each of this.rowsAt(y).rows) {
-      const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[each]]);
-      const found = hit(scene.events, each, (time2 - offset) / rate, REACH * perPixel / rate);
-      if (found >= 0) return found;
-    }
-    return -1;
-  }
-  down(event) {
-    const { x, y } = this.place(event);
-    if (event.target.closest(".tlt-scroll, .tlt-menu") || this.onHandle(x, y)) return;
-    this.fingers.set(event.pointerId, { x, y });
-    if (event.button > 1 || this.fingers.size > 1) return;
-    const frame = this.to.frame();
-    const onAxis = y < AXIS;
-    const { strip } = this.stripAt(y);
-    const inGutter = x < frame.gutter;
-    const tool = event.shiftKey || event.button === 1 ? "pan" : onAxis && this.to.tool() === "pan" ? "pan" : this.to.tool();
-    const kind = inGutter ? strip ? "lane" : "none" : event.pointerType === "touch" && tool === "select" ? "pan" : tool;
-    const time2 = kind === "measure" ? this.edgeAt(x, y) : timeAt(x, this.scene.span, frame);
-    this.drag = { kind, x, y, time: time2, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
-    this.stage.setPointerCapture(event.pointerId);
-  }
-  move(event) {
-    const { x, y } = this.place(event);
-    const finger = this.fingers.get(event.pointerId);
-    if (finger && this.fingers.size === 2) {
-      this.pinch(event.pointerId, { x, y });
-      return;
-    }
-    if (finger) this.fingers.set(event.pointerId, { x, y });
-    const { drag, scene } = this;
-    if (!drag) {
-      const busy = event.target.closest(".tlt-scroll, .tlt-menu, .tlt-tip");
-      scene.hover(busy ? -1 : this.eventAt(x, y));
-      this.to.moved(busy ? null : x, y);
-      return;
-    }
-    if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < SLOP) return;
-    drag.moved = true;
-    scene.hover(-1);
-    this.to.moved(x, y);
-    this.dragged(drag, x, y, false);
-  }
-  dragged(drag, x, y, done) {
-    const { scene } = this;
-    const frame = this.to.frame();
-    const within = Math.min(Math.max(x, frame.gutter), frame.width);
-    const time2 = drag.kind === "measure" ? this.edgeAt(within, y) : timeAt(within, scene.span, frame);
-    const span = { from: Math.min(time2, drag.time), to: Math.max(time2, drag.time) };
-    if (drag.kind === "pan") {
-      const shift = drag.time - timeAt(x, scene.span, frame);
-      if (shift) scene.look({ from: scene.span.from + shift, to: scene.span.to + shift });
-      scene.scrollTo(drag.scroll + drag.y - y);
-    } else if (drag.kind === "measure") {
-      scene.measured = { ...span, lane: this.rowsAt(y).lane ?? this.rowsAt(drag.y).lane };
-      scene.brush(scene.area, false);
-    } else if (drag.kind === "select") {
-      const top = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
-      const lanes = [Math.min(drag.y, y) - top, Math.max(drag.y, y) - top];
-      scene.measured = null;
-      scene.brush({ span, lanes: drag.onAxis ? null : lanes }, done);
-    }
-  }
-  up(event) {
-    const { x, y } = this.place(event);
-    const { drag } = this;
-    this.forget(event);
-    if (!drag) return;
-    if (drag.moved) {
-      if (drag.kind === "lane" && drag.strip) this.drop(drag.strip, y - drag.y);
-      else this.dragged(drag, x, y, true);
-      return;
-    }
-    if (drag.kind === "lane" && drag.strip) this.label(drag.strip);
-    else if (drag.kind !== "none") this.click(x, y);
-  }
-  /** A click on an event focuses it; beside all events it clears the selection. */
-  click(x, y) {
-    const { scene } = this;
-    const found = this.eventAt(x, y);
-    if (found >= 0) {
-      if (scene.area) scene.clearSelection();
-      scene.focus(found, false);
-    } else {
-      const { strip } = this.stripAt(y);
-      if (strip?.kind === "summary") scene.toggle("collapsed", strip.node.key);
-      else scene.clearSelection();
-    }
-  }
-  /** A double click on an event fits it, beside all events everything. */
-  twice(event) {
-    const { x, y } = this.place(event);
-    if (x <= this.to.frame().gutter || this.onHandle(x, y)) return;
-    const found = this.eventAt(x, y);
-    if (found < 0) this.scene.showAll();
-    else this.scene.showSelection();
-  }
-  /** Whether a place is on the corner by which the lanes are made higher. */
-  onHandle(x, y) {
-    const { clientWidth, clientHeight } = this.stage;
-    return x > clientWidth - CORNER && y > clientHeight - CORNER;
-  }
-  label(strip) {
-    if (strip.kind !== "lane") this.scene.toggle("collapsed", strip.node.key);
-  }
-  /** A label that was dragged goes past as many siblings as it was dragged over. */
-  drop(strip, by) {
-    const steps = Math.round(Math.abs(by) / Math.max(strip.height, HEAD));
-    for (let n = 0; n < steps; n++) this.scene.move(strip.node.key, by > 0 ? 1 : -1);
-  }
-  cancel(event) {
-    if (this.drag?.kind === "select") this.scene.brush(null, false);
-    this.forget(event);
-  }
-  forget(event) {
-    this.fingers.delete(event.pointerId);
-    this.drag = null;
-  }
-  leave() {
-    if (this.drag) return;
-    this.scene.hover(-1);
-    this.to.moved(null, 0);
-  }
-  /** Two fingers: the times under them stay under them. */
-  pinch(id, now) {
-    const { scene } = this;
-    const [other] = [...this.fingers].filter(([key]) => key !== id).map(([, place]) => place);
-    const before = this.fingers.get(id);
-    this.fingers.set(id, now);
-    this.drag = null;
-    const frame = this.to.frame();
-    const apart = [before.x - other.x, now.x - other.x].map(Math.abs);
-    if (Math.min(...apart) < 10) return;
-    const width = frame.width - frame.gutter;
-    const fixed = timeAt((before.x + other.x) / 2, scene.span, frame);
-    const next = (scene.span.to - scene.span.from) * apart[0] / apart[1];
-    const share = ((now.x + other.x) / 2 - frame.gutter) / width;
-    scene.look({ from: fixed - share * next, to: fixed + (1 - share) * next });
-  }
-  wheel(event) {
-    const { scene } = this;
-    const frame = this.to.frame();
-    const { x } = this.place(event);
-    const zooming = event.ctrlKey || event.metaKey;
-    const active = this.stage.getRootNode().activeElement === this.stage;
-    if (event.target.closest(".tlt-scroll, .tlt-menu")) return;
-    if (!zooming && !active) {
-      this.to.hint();
-      return;
-    }
-    const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
-    const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
-    event.preventDefault();
-    if (!zooming && (event.shiftKey || Math.abs(dx) > Math.abs(dy))) {
-      scene.pan((Math.abs(dx) > Math.abs(dy) ? dx : dy) / (frame.width - frame.gutter));
-    } else if (!zooming && x < frame.gutter) scene.scrollTo(scene.state.scroll + dy);
-    else {
-      const share = Math.min(Math.max((x - frame.gutter) / (frame.width - frame.gutter), 0), 1);
-      const strength = zooming && Math.abs(dy) < 40 ? 6 : 1;
-      scene.zoom(Math.exp(Math.min(Math.max(dy * strength, -300), 300) * WHEEL), share);
-    }
-    const place = this.place(event);
-    scene.hover(this.eventAt(place.x, place.y));
-    this.to.moved(place.x, place.y);
-  }
-  context(event) {
-    const { x, y } = this.place(event);
-    const { strip } = this.stripAt(y);
-    if (!strip || x >= this.to.frame().gutter) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.to.menu(strip, x, y);
-  }
-};
-
-// src/remarks.ts
-var Remarks = class {
-  constructor(scene, changed, home) {
-    this.scene = scene;
-    this.changed = changed;
-    this.home = home;
-    this.root.append(this.input, this.list);
-    this.input.hidden = true;
-    this.input.addEventListener("keydown", (event) => this.key(event));
-  }
-  scene;
-  changed;
-  home;
-  root = h("div", { class: "tlt-remarks", role: "region", "aria-label": "Notes", hidden: true });
-  remarks = [];
-  pending = null;
-  input = h("input", { type: "text", placeholder: "a note: Enter keeps it", "aria-label": "Note" });
-  list = h("div");
-  /** What is written so far. */
-  get all() {
-    return this.remarks;
-  }
-  /** Take over what is kept elsewhere. */
-  set(remarks) {
-    this.remarks = remarks;
-    this.show();
-    this.changed(this.bands, null);
-  }
-  /** Begin a note on what is measured, else on the focused event. */
-  begin() {
-    const { scene } = this;
-    const { measured, focused, events } = scene;
-    const origin = Number(events.origin);
-    if (measured?.lane) {
-      const { offset, rate } = scene.axis.line(measured.lane);
-      const cycle = (time2) => Math.round((time2 - offset) / rate + origin);
-      const { cta, thread } = measured.lane;
-      this.pending = { cta, thread, start: cycle(measured.from), end: cycle(measured.to) };
-    } else if (focused >= 0) {
-      const { cta, thread } = events.laneOf(focused);
-      this.pending = { cta, thread, start: origin + events.start[focused], end: origin + events.end(focused) };
-    } else {
-      scene.say("click an event, or measure on its lane, and then write on it");
-      return;
-    }
-    this.root.hidden = false;
-    this.input.hidden = false;
-    this.input.value = "";
-    this.input.focus();
-  }
-  key(event) {
-    event.stopPropagation();
-    if (event.key !== "Enter" && event.key !== "Escape") return;
-    event.preventDefault();
-    const text = this.input.value.trim();
-    if (event.key === "Enter" && text && this.pending) this.keep([...this.remarks, { ...this.pending, text }]);
-    this.pending = null;
-    this.input.hidden = true;
-    this.show();
-    this.home();
-  }
-  keep(remarks) {
-    this.remarks = remarks;
-    this.show();
-    this.changed(this.bands, remarks);
-  }
-  show() {
-    this.list.replaceChildren(
-      ...this.remarks.map((remark) => {
-        const go = h("button", { type: "button", title: "go there" }, clean(remark.text, 200));
-        const gone = h("button", { type: "button", "aria-label": "Remove this note" }, "×");
-        go.addEventListener("click", () => this.go(remark));
-        gone.addEventListener("click", () => this.keep(this.remarks.filter((each) => each !== remark)));
-        const where = `CTA ${remark.cta}, ${duration(remark.end - remark.start, "cycles")}`;
-        return h("span", {}, go, h("span", { class: "tlt-count" }, where), gone);
-      })
-    );
-    this.root.hidden = !this.remarks.length && this.input.hidden;
-  }
-  go({ cta, thread, start, end }) {
-    const { scene } = this;
-    const lane = scene.events.lanes.find((each) => each.cta === cta && (thread < 0 || each.thread === thread));
-    if (!lane) return;
-    const { offset, rate } = scene.axis.line(lane);
-    const place = (cycles) => offset + rate * (cycles - Number(scene.events.origin));
-    const room = Math.max((end - start) * rate, 8);
-    scene.look({ from: place(start) - room, to: place(end) + room });
-    scene.reveal(lane);
-  }
-  get bands() {
-    const column = (key) => this.remarks.map((each) => each[key]);
-    const order = [...this.remarks].sort((a, b) => a.cta - b.cta || a.start - b.start);
-    this.remarks = order;
-    if (!order.length) return null;
-    const spans = { cta: column("cta"), start: column("start"), end: column("end"), text: column("text") };
-    const over = {
-      which: "notes",
-      words: "",
-      linked: false,
-      spans: { ...spans, thread: column("thread"), lane: null, part: null }
-    };
-    return new Bands(over, this.scene);
-  }
-};
+// src/theme.ts
+var LIGHT = { ink: "#1b1f24", soft: "#5b6470", line: "#dfe3e8", accent: "#0b5cad", warn: "#b93c06" };
+var DARK = { ink: "#e6e9ed", soft: "#9aa4af", line: "#343b44", accent: "#6cb6ff", warn: "#ff8a5b" };
+function themeOf(root) {
+  const ground = parse(getComputedStyle(root).backgroundColor);
+  const dark = luminance(ground) < 0.35;
+  const words = dark ? DARK : LIGHT;
+  const toward = parse(words.ink);
+  return { dark, ground, band: css(mix(ground, toward, 0.035)), head: css(mix(ground, toward, 0.075)), ...words };
+}
+function onThemeChange(changed, signal) {
+  const observer = new MutationObserver(changed);
+  const options = {
+    attributes: true,
+    attributeFilter: ["class", "style", "data-theme", "data-jp-theme-light", "data-jp-theme-name"]
+  };
+  for (const element of [document.documentElement, document.body]) observer.observe(element, options);
+  signal.addEventListener("abort", () => observer.disconnect());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });
+}
 
 // src/area.ts
 function inside({ events, axis, rows }, { span, lanes }) {
@@ -4646,6 +3334,75 @@ function inside({ events, axis, rows }, { span, lanes }) {
 function touches(strip, row, [from, to]) {
   const top = strip.top + GAP / 2 + row * ROW2;
   return top < to && top + ROW2 > from;
+}
+
+// src/marks.ts
+var Marks = class {
+  constructor(events, header) {
+    this.events = events;
+    this.paint = new Paint(events, header.palette, header.name_color);
+    this.levels = new Levels(events);
+    this.raster = new Raster(events, this.levels);
+  }
+  events;
+  paint;
+  levels;
+  raster;
+  /** Positions of the selected events; null when nothing is selected. */
+  selected = null;
+  /** Positions of the events that the query finds, in order of time; null where there is no query. */
+  matches = null;
+  filter = false;
+  /** Search, filter and hide; returns what is wrong with the query, or null. */
+  search({ query, filter, hiddenNames, hiddenLaunches }, axis) {
+    const { events, paint } = this;
+    const away = new Set(hiddenLaunches);
+    const hidden = new Set(hiddenNames.map((name2) => events.names.indexOf(name2)));
+    let test = null;
+    let wrong = null;
+    try {
+      test = parseQuery(query, events);
+    } catch (error) {
+      wrong = error.message;
+    }
+    const found = [];
+    for (let row = 0; row < events.rowLane.length; row++) {
+      const { launch } = events.lanes[events.rowLane[row]];
+      const gone = launch !== null && away.has(launch);
+      for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+        const fits = test?.(i) ?? false;
+        const out = gone || hidden.has(events.nameCode(i)) || filter && test !== null && !fits;
+        paint.marks[i] = paint.marks[i] & SELECTED | (out ? FILTERED : 0) | (fits ? MATCHED : 0);
+        if (fits && !out) found.push(i);
+      }
+    }
+    this.matches = test ? byStart(found, (i) => axis.startOf(i)) : null;
+    this.filter = filter;
+    this.recode();
+    return wrong;
+  }
+  select(positions) {
+    this.selected = positions;
+    const { marks } = this.paint;
+    for (let i = 0; i < marks.length; i++) marks[i] &= ~SELECTED;
+    if (positions) for (const i of positions) marks[i] |= SELECTED;
+    this.recode();
+  }
+  /** Choose by what events are coloured; durations are those on `axis`. */
+  colorBy(by, axis) {
+    this.paint.colorBy(by, axis);
+    this.recode();
+  }
+  recode() {
+    const searching = this.matches !== null && !this.filter;
+    this.paint.code(searching ? MATCHED : this.selected ? SELECTED : 0);
+    this.levels.clear();
+  }
+};
+function byStart(positions, start) {
+  const times = Float64Array.from(positions, start);
+  const order = Uint32Array.from(positions, (_, n) => n).sort((a, b) => times[a] - times[b] || a - b);
+  return order.map((n) => positions[n]);
 }
 
 // src/scene.ts
@@ -4984,6 +3741,1391 @@ function ancestors(roots, lane) {
   }
 }
 
+// src/transition.ts
+var LASTS_MS = 320;
+var MOST_EVENTS = 4e4;
+var Transition = class _Transition {
+  /** `from`: the part of the axis that was in view, in the unit of `to`. */
+  constructor(to, ghost, from, theme) {
+    this.to = to;
+    this.from = from;
+    const { events } = to;
+    this.fromStart = new Float64Array(events.count);
+    this.fromDuration = new Float64Array(events.count);
+    this.place(ghost);
+    const moving = events.at(this.fromStart.slice(), this.fromDuration.slice());
+    this.scene = new Scene(moving, to.header, save(to.state), ghost);
+    this.scene.paint.ink(theme);
+  }
+  to;
+  from;
+  /** What is drawn meanwhile. */
+  scene;
+  fromStart;
+  fromDuration;
+  began = performance.now();
+  /** `null` where there is nothing to move, or where the reader wants no motion. */
+  static of(to, before, theme) {
+    const { ghost } = to;
+    const moves = !matchMedia("(prefers-reduced-motion: reduce)").matches && to.events.count <= MOST_EVENTS;
+    if (!moves || !ghost || !to.events.count || before.state.unit !== to.state.unit) return null;
+    const shift = Number(before.axis.origin - to.axis.origin);
+    return new _Transition(to, ghost, { from: before.span.from + shift, to: before.span.to + shift }, theme);
+  }
+  /** Where the events were, in cycles of the lanes where they are now. */
+  place(ghost) {
+    const { events, axis } = this.to;
+    const old = ghost.events;
+    for (const lane of events.lanes) {
+      const was = ghost.laneOf(lane);
+      const line = axis.line(lane);
+      const oldLine = was ? axis.lineOf(old, was) : line;
+      const rate = oldLine.rate / line.rate;
+      const shift = (oldLine.offset - line.offset) / line.rate;
+      for (let r = 0; r < lane.rows; r++) {
+        const [first, end] = [events.rowStart[lane.row + r], events.rowStart[lane.row + r + 1]];
+        const known = was && r < was.rows;
+        const [oldFirst, oldEnd] = known ? [old.rowStart[was.row + r], old.rowStart[was.row + r + 1]] : [0, 0];
+        let last = known && oldEnd > oldFirst ? Number.NEGATIVE_INFINITY : events.start[first];
+        for (let i = first; i < end; i++) {
+          const j = oldFirst + i - first;
+          if (j < oldEnd) {
+            this.fromStart[i] = shift + rate * old.start[j];
+            this.fromDuration[i] = rate * old.duration[j];
+            last = Math.max(last, this.fromStart[i] + this.fromDuration[i]);
+          } else this.fromStart[i] = last;
+        }
+      }
+    }
+  }
+  /** Take `scene` to where it is at `now`; false once it has arrived. */
+  step(now) {
+    const share = Math.min((now - this.began) / LASTS_MS, 1);
+    if (share >= 1) return false;
+    const way = 1 - (1 - share) ** 3;
+    const { scene, to, fromStart, fromDuration, from } = this;
+    const { start, duration: duration2 } = scene.events;
+    for (let i = 0; i < start.length; i++) {
+      start[i] = fromStart[i] + (to.events.start[i] - fromStart[i]) * way;
+      duration2[i] = fromDuration[i] + (to.events.duration[i] - fromDuration[i]) * way;
+    }
+    scene.events.retimed();
+    scene.levels.clear();
+    scene.state = to.state;
+    scene.rows = to.rows;
+    scene.viewHeight = to.viewHeight;
+    scene.span = {
+      from: from.from + (to.span.from - from.from) * way,
+      to: from.to + (to.span.to - from.to) * way
+    };
+    return true;
+  }
+};
+
+// src/drawing.ts
+var LEAST_GUTTER = 108;
+var MOST_GUTTER = 230;
+var SCROLLBAR = 14;
+var Drawing = class {
+  /** `root` is in the page; `stage`, in it, gets the canvases under what it has. */
+  constructor(root, stage, scene, texts, tip, signal) {
+    this.root = root;
+    this.stage = stage;
+    this.scene = scene;
+    this.texts = texts;
+    this.tip = tip;
+    this.signal = signal;
+    stage.prepend(this.base, this.over, this.scroll);
+    stage.before(this.map);
+    this.theme = themeOf(root);
+    this.picture = new Picture(this.base, scene, texts);
+    this.overlay = new Overlay(this.over, scene);
+    this.minimap = new Minimap(this.map, scene, () => this.ask());
+    this.minimap.listen(() => this.frame.gutter, signal);
+    scene.on("frame", () => this.redraw());
+    scene.on("codes", () => this.ink());
+    for (const type of ["pointerdown", "keydown", "wheel"])
+      root.addEventListener(type, () => this.arrive(), { signal, passive: true, capture: true });
+    const scrolled = () => {
+      if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
+    };
+    this.scroll.addEventListener("scroll", scrolled, { signal, passive: true });
+    onThemeChange(() => this.retheme(), signal);
+    const seen = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.redraw());
+    seen.observe(stage);
+    signal.addEventListener("abort", () => {
+      seen.disconnect();
+      cancelAnimationFrame(this.asked);
+    });
+    this.retheme();
+  }
+  root;
+  stage;
+  scene;
+  texts;
+  tip;
+  signal;
+  map = h("canvas", { class: "tlt-map", "aria-hidden": "true" });
+  base = h("canvas", { "aria-hidden": "true" });
+  over = h("canvas", { "aria-hidden": "true" });
+  spacer = h("div");
+  scroll = h("div", { class: "tlt-scroll", "aria-hidden": "true", tabindex: "-1" }, this.spacer);
+  overlay;
+  /** Milliseconds that the last frame and the last hover took on the main thread. */
+  spent = { frame: 0, overlay: 0, looked: 0 };
+  frame = { width: 0, height: 0, gutter: 0, ratio: 1 };
+  theme;
+  picture;
+  minimap;
+  at = null;
+  asked = 0;
+  barAt = 0;
+  stale = { frame: true, map: true };
+  /** What is drawn while the events move on from the view before. */
+  moving = null;
+  /** Let the events come from where they were in another view. */
+  moveFrom(before) {
+    const transition = Transition.of(this.scene, before, this.theme);
+    if (transition) this.moving = { transition, picture: new Picture(this.base, transition.scene, this.texts) };
+  }
+  /** Stop where the events are now: whoever points at one means that. */
+  arrive() {
+    if (!this.moving) return;
+    this.moving = null;
+    this.redraw();
+  }
+  retheme() {
+    this.theme = themeOf(this.root);
+    const { style } = this.root;
+    for (const key of ["ink", "soft", "line", "accent", "warn", "head"])
+      style.setProperty(`--tlt-${key}`, this.theme[key]);
+    style.colorScheme = this.theme.dark ? "dark" : "light";
+    this.ink();
+    this.redraw();
+  }
+  ink() {
+    this.scene.paint.ink(this.theme);
+    this.scene.ghost?.ink(this.theme);
+    this.stale.map = true;
+  }
+  /** Draw everything anew, soon. */
+  redraw() {
+    this.stale.frame = true;
+    this.ask();
+  }
+  /** Draw what is over the lanes anew, soon. */
+  ask() {
+    if (this.asked || this.signal.aborted) return;
+    this.asked = requestAnimationFrame(() => {
+      this.asked = 0;
+      this.draw();
+    });
+  }
+  /** The pointer is there, or gone. */
+  pointed(x, y) {
+    this.at = x === null ? null : { x, y };
+    this.ask();
+  }
+  /** Draw now what has changed. */
+  draw() {
+    const { clientWidth, clientHeight } = this.stage;
+    if (clientWidth === 0 || clientHeight === 0) return;
+    const began = performance.now();
+    if (this.stale.frame) this.drawFrame(clientWidth, clientHeight);
+    const drawn = performance.now();
+    this.overlay.draw(this.frame, this.theme, this.at?.x ?? null);
+    this.tip.show(this.at, this.frame);
+    const done = performance.now();
+    if (this.stale.frame) Object.assign(this.spent, { frame: done - began, looked: this.picture.looked });
+    this.spent.overlay = done - drawn;
+    this.stale.frame = false;
+    if (this.moving) this.redraw();
+  }
+  drawFrame(clientWidth, height) {
+    const { scene } = this;
+    const ratio = (window.devicePixelRatio || 1) * this.scale;
+    const body = Math.max(height - AXIS - scene.rows.pinnedHeight, 0);
+    const scrolls = scene.rows.height > body;
+    const width = clientWidth - (scrolls ? SCROLLBAR : 0);
+    const gutter = Math.round(Math.min(Math.max(width * 0.2, LEAST_GUTTER), MOST_GUTTER));
+    this.frame = { width, height, gutter, ratio };
+    scene.viewHeight = body;
+    scene.scrollTo(scene.state.scroll);
+    this.scroll.hidden = !scrolls;
+    if (scrolls) {
+      this.scroll.style.top = `${AXIS + scene.rows.pinnedHeight}px`;
+      this.spacer.style.height = `${scene.rows.height}px`;
+      if (Math.abs(this.scroll.scrollTop - scene.state.scroll) > 1) this.scroll.scrollTop = scene.state.scroll;
+      this.barAt = this.scroll.scrollTop;
+    }
+    for (const canvas of [this.base, this.over]) {
+      const [w, h2] = [Math.round(width * ratio), Math.round(height * ratio)];
+      if (canvas.width === w && canvas.height === h2) continue;
+      [canvas.width, canvas.height] = [w, h2];
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+    }
+    if (this.stale.map) {
+      this.stale.map = false;
+      this.minimap.count(this.signal, this.theme);
+    }
+    if (this.moving && !this.moving.transition.step(performance.now())) this.moving = null;
+    (this.moving?.picture ?? this.picture).draw(this.frame, this.theme);
+    this.minimap.draw(clientWidth, gutter, ratio, this.theme);
+    this.root.dataset.drawn = "";
+  }
+  /** How much larger than it says everything is: for presenting. */
+  get scale() {
+    const { stage } = this;
+    return stage.offsetWidth ? stage.getBoundingClientRect().width / stage.offsetWidth : 1;
+  }
+};
+
+// src/files.ts
+var MOST_ROWS3 = 2e5;
+var [LINE, PAD, SWATCH] = [22, 10, 11];
+var COLUMNS2 = ["name", "kind", "launch", "cta", "thread", "lane", "sm", "start", "duration", "payload", "source"];
+function pictureOf(layers, scene, frame, theme) {
+  const { ratio, width, height } = frame;
+  const canvas = document.createElement("canvas");
+  const context = context2d(canvas);
+  context.font = `${12}px ${FONT}`;
+  const names = legend(scene, width - 2 * PAD, (text) => context.measureText(text).width);
+  const rows = names.length ? names[names.length - 1].row + 1 : 0;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round((LINE + 8 + height + rows * LINE + 6) * ratio);
+  context.scale(ratio, ratio);
+  context.fillStyle = css(theme.ground);
+  context.fillRect(0, 0, width, canvas.height);
+  context.textBaseline = "middle";
+  context.fillStyle = theme.ink;
+  context.font = `600 13px ${FONT}`;
+  const { title, device, badge } = scene.header;
+  context.fillText([title, device, badge?.text].filter(Boolean).join(" · "), PAD, (LINE + 8) / 2, width - 2 * PAD);
+  for (const layer of layers) context.drawImage(layer, 0, LINE + 8, width, height);
+  context.font = `12px ${FONT}`;
+  for (const { n, x, row } of names) {
+    const y = LINE + 8 + height + 3 + (row + 0.5) * LINE;
+    context.fillStyle = scene.paint.nameCss(n);
+    context.fillRect(PAD + x, y - SWATCH / 2, SWATCH, SWATCH);
+    context.fillStyle = theme.ink;
+    context.fillText(scene.events.names[n], PAD + x + SWATCH + 5, y);
+  }
+  return canvas;
+}
+function legend(scene, width, wide) {
+  if (scene.state.colorBy !== "name") return [];
+  const { events, state } = scene;
+  const there = /* @__PURE__ */ new Set();
+  for (let i = 0; i < events.count; i++) there.add(events.nameCode(i));
+  let [x, row] = [0, 0];
+  return [...there].filter((n) => !state.hiddenNames.includes(events.names[n])).sort((a, b) => a - b).map((n) => {
+    const own = SWATCH + 5 + wide(events.names[n]) + 16;
+    if (x > 0 && x + own > width) [x, row] = [0, row + 1];
+    const place = { n, x, row };
+    x += own;
+    return place;
+  });
+}
+function taken({ events, selected }) {
+  const visible = () => Array.from({ length: events.count }, (_, i) => i).filter((i) => events.code[i] !== HIDDEN);
+  const all = [...selected ?? visible()].sort((a, b) => events.id[a] - events.id[b]);
+  const note = all.length > MOST_ROWS3 ? `the first ${number(MOST_ROWS3)} of ${number(all.length)} events were saved` : "";
+  return { positions: all.slice(0, MOST_ROWS3), note };
+}
+function rowsOf({ events }, texts, positions) {
+  const lines = positions.map((i) => {
+    const lane = events.laneOf(i);
+    return [
+      texts.name(i),
+      events.isInstant(i) ? "instant" : "range",
+      lane.launch ?? 1,
+      lane.cta,
+      lane.thread,
+      lane.name,
+      lane.sm,
+      String(events.origin + BigInt(events.start[i])),
+      events.duration[i],
+      events.payloadOf(i) ?? "",
+      events.source(i)
+    ].map(cell).join(",");
+  });
+  return [COLUMNS2.join(","), ...lines, ""].join("\n");
+}
+function cell(value) {
+  const text = String(value);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+function download(content, name2) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name2.replace(/[^\w.-]+/g, "_");
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
+}
+async function asPng(canvas) {
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => blob ? resolve(blob) : reject(new Error("this picture is too large")), "image/png");
+  });
+}
+
+// src/focus.ts
+function keepFocus(root, stage, scroll, signal) {
+  let byHand = false;
+  root.addEventListener("pointerdown", () => byHand = true, { signal, capture: true });
+  root.addEventListener("keydown", () => byHand = false, { signal, capture: true });
+  window.addEventListener("keydown", (event) => letSave(root, event), { signal, capture: true });
+  for (const type of ["click", "change"])
+    root.addEventListener(
+      type,
+      ({ target }) => {
+        const focused = focusedIn(root);
+        const elsewhere = focused === null || !root.contains(focused);
+        const done = focused === target.closest(type === "click" ? "button" : "select");
+        const plain2 = focused === root && getSelection()?.isCollapsed !== false;
+        if (byHand && (elsewhere || done || plain2 || focused === scroll)) stage.focus({ preventScroll: true });
+      },
+      { signal }
+    );
+}
+function letSave(root, event) {
+  if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
+  if (!event.composedPath().includes(root)) return;
+  const marked = [root, ...root.querySelectorAll(`[${SUPPRESS}]`)];
+  for (const element of marked) element.removeAttribute(SUPPRESS);
+  setTimeout(() => {
+    for (const element of marked) element.setAttribute(SUPPRESS, "true");
+  });
+}
+function focusedIn(root) {
+  return root.getRootNode().activeElement;
+}
+function isSpare({ target, key }) {
+  const button2 = target.closest("button");
+  return button2 !== null && !button2.closest("[role=menu], [role=dialog]") && !["Enter", " ", "Tab"].includes(key);
+}
+
+// src/align.ts
+function aligned(before, now) {
+  const anchor = usualAnchor(now);
+  const name2 = now.names[anchor];
+  const theirs = before.names.indexOf(name2);
+  if (anchor < 0 || theirs < 0) return null;
+  const byCta = /* @__PURE__ */ new Map();
+  const [old, own] = [beginsOf(before, theirs), beginsOf(now, anchor)];
+  for (const [key, begins] of old) if (own.has(key)) byCta.set(key, { before: begins, now: own.get(key) });
+  if (!byCta.size) return null;
+  const lines = new Map(now.lanes.map((lane) => [keyOf2(lane), lane]));
+  const start = new Float64Array(before.count);
+  const duration2 = new Float64Array(before.count);
+  const origin = [before, now].map((events2) => Number(events2.origin));
+  let cycles = now.cycles;
+  for (const lane of before.lanes) {
+    const begins = byCta.get(keyOf2(lane));
+    for (let i = before.rowStart[lane.row]; i < before.rowStart[lane.row + lane.rows]; i++) {
+      const [from, to] = [before.start[i] + origin[0], before.end(i) + origin[0]];
+      const [left, right] = begins ? moved2(begins, from, to) : [from, to];
+      start[i] = left - origin[1];
+      duration2[i] = right - left;
+      cycles = Math.max(cycles, right - origin[1]);
+    }
+  }
+  const lanes = before.lanes.map((lane) => {
+    const { nsOffset, nsRate } = lines.get(keyOf2(lane)) ?? lane;
+    return { ...lane, nsOffset, nsRate };
+  });
+  const events = before.at(start, duration2, { origin: now.origin, cycles, lanes });
+  const period = (all) => quantile(Float64Array.from([...all].flatMap((each) => gaps(each))).sort(), 0.5);
+  const both = [...byCta.values()];
+  return {
+    events,
+    name: name2,
+    before: period(both.map((each) => each.before)),
+    now: period(both.map((each) => each.now))
+  };
+}
+function moved2({ before, now }, from, to) {
+  const last = Math.min(before.length, now.length) - 1;
+  const put = (time2, k2) => {
+    const begin2 = k2 < 0 ? 0 : now[k2];
+    return Math.min(begin2 + time2 - (k2 < 0 ? 0 : before[k2]), k2 < last ? now[k2 + 1] : Number.POSITIVE_INFINITY);
+  };
+  const iteration = (time2) => Math.min(upperBound(before, time2, 0, before.length) - 1, last);
+  const k = iteration(from);
+  const within = k >= last || to <= before[k + 1];
+  return [put(from, k), put(to, within ? k : iteration(to))];
+}
+function beginsOf(events, name2) {
+  const found = /* @__PURE__ */ new Map();
+  for (const lane of events.lanes) {
+    if (found.has(keyOf2(lane))) continue;
+    const starts = [];
+    for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+      if (events.nameCode(i) === name2) starts.push(events.start[i] + Number(events.origin));
+    if (starts.length > 1) found.set(keyOf2(lane), Float64Array.from(starts).sort());
+  }
+  return found;
+}
+function gaps(begins) {
+  return Array.from(begins.subarray(1), (begin2, k) => begin2 - begins[k]);
+}
+function keyOf2({ rank, cta }) {
+  return `${rank}|${cta}`;
+}
+
+// src/ghost.ts
+var NO_NOTES = { least: Number.POSITIVE_INFINITY, bar() {
+}, point() {
+} };
+var PLAIN2 = {
+  unit: "cycles",
+  align: "cta",
+  colorBy: "name",
+  query: "",
+  filter: false,
+  hiddenNames: [],
+  hiddenLaunches: []
+};
+var Ghost = class {
+  /** `events` are those of the run, at its own times. */
+  constructor(events, header, looks) {
+    this.events = events;
+    this.header = header;
+    this.marks = new Marks(events, header);
+    this.byKey = lanesOf2(events);
+    this.follow({ ...PLAIN2, ...looks, align: "cta" }, null);
+  }
+  events;
+  header;
+  marks;
+  byKey;
+  looks = null;
+  theme = null;
+  iterations;
+  /** The events where they are drawn. */
+  get shown() {
+    return this.marks.events;
+  }
+  /** How its iterations are brought together with those of the run that it is compared with, if they are. */
+  get aligned() {
+    return this.iterations && this.shown === this.iterations.events ? this.iterations : null;
+  }
+  /** Whether its events have times in `unit`. */
+  has(unit) {
+    return unit === "cycles" || this.header.ns;
+  }
+  /** The lane that stood where `lane` stands now, whichever SM its CTA is on. */
+  laneOf(lane) {
+    return this.byKey.get(keyOf3(lane));
+  }
+  /** Colour and hide as `looks` say, and stand where they say beside the events of `now`. */
+  follow(looks, now) {
+    if (now && this.iterations === void 0 && looks.align === "iteration")
+      this.iterations = aligned(this.events, now);
+    const events = looks.align === "iteration" ? this.iterations?.events ?? this.events : this.events;
+    if (events !== this.shown) {
+      this.marks = new Marks(events, this.header);
+      this.byKey = lanesOf2(events);
+      this.looks = null;
+    }
+    const { unit, align, colorBy, query, filter, hiddenNames } = looks;
+    const before = this.looks;
+    this.looks = { unit, align, colorBy, query, filter, hiddenNames, hiddenLaunches: [] };
+    const axis = new Axis(events, this.has(unit) ? unit : "cycles");
+    if (unit !== before?.unit || colorBy !== before.colorBy) this.marks.colorBy(colorBy, axis);
+    if (query !== before?.query || filter !== before.filter || hiddenNames !== before.hiddenNames)
+      this.marks.search(this.looks, axis);
+    if (!before && this.theme) this.ink(this.theme);
+  }
+  ink(theme) {
+    this.theme = theme;
+    this.marks.paint.ink(theme);
+  }
+  /** Paint what stood where `lane` stands into a line of pixels; `from` is the time at its first, on `axis`. */
+  paint(line, lane, axis, from, pixelsPerUnit) {
+    const mine = this.laneOf(lane);
+    if (!mine) return;
+    const { offset, rate } = axis.lineOf(this.shown, mine);
+    const view = { cycle: (from - offset) / rate, scale: pixelsPerUnit * rate, width: line.length };
+    const { raster, paint } = this.marks;
+    for (let row = mine.row; row < mine.row + mine.rows; row++) raster.paint(line, row, view, paint.inks, NO_NOTES);
+  }
+};
+function lanesOf2(events) {
+  return new Map(events.lanes.map((lane) => [keyOf3(lane), lane]));
+}
+function keyOf3(lane) {
+  return `${lane.rank}|${lane.cta}|${lane.thread}|${lane.name}`;
+}
+
+// src/keys.ts
+var PAGE = 0.8;
+var AGAIN = "Shift Backspace";
+function laneKey(scene) {
+  if (scene.focused < 0) {
+    scene.say("focus an event first");
+    return "";
+  }
+  const lane = scene.events.laneOf(scene.focused);
+  const strips = [...scene.rows.pinned, ...scene.rows.strips];
+  return strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane))?.node.key ?? "";
+}
+var onLane = (act) => (scene) => {
+  const key = laneKey(scene);
+  if (key) act(scene, key);
+};
+var BINDINGS = [
+  { keys: ["w", "W", "+", "="], shown: "W", does: "zoom in", run: (scene) => scene.zoom(0.7) },
+  { keys: ["s", "S", "-"], shown: "S", does: "zoom out", run: (scene) => scene.zoom(1 / 0.7) },
+  { keys: ["a", "A"], shown: "A", does: "move left", run: (scene) => scene.pan(-0.15) },
+  { keys: ["d", "D"], shown: "D", does: "move right", run: (scene) => scene.pan(0.15) },
+  { keys: ["f", "F"], shown: "F", does: "fit the selection", run: (scene) => scene.showSelection() },
+  { keys: ["0"], shown: "0", does: "fit everything", run: (scene) => scene.showAll() },
+  { keys: [".", "ArrowRight"], shown: ". →", does: "next event on the lane", run: (scene) => scene.step(1) },
+  { keys: [",", "ArrowLeft"], shown: ", ←", does: "previous event on the lane", run: (scene) => scene.step(-1) },
+  { keys: ["ArrowDown"], shown: "↓", does: "lane below", run: (scene) => scene.stepLane(1) },
+  { keys: ["ArrowUp"], shown: "↑", does: "lane above", run: (scene) => scene.stepLane(-1) },
+  {
+    keys: ["PageDown"],
+    shown: "Page ↓",
+    does: "lanes further down",
+    run: (scene) => scene.scrollTo(scene.state.scroll + PAGE * scene.viewHeight)
+  },
+  {
+    keys: ["PageUp"],
+    shown: "Page ↑",
+    does: "lanes further up",
+    run: (scene) => scene.scrollTo(scene.state.scroll - PAGE * scene.viewHeight)
+  },
+  { keys: ["]"], shown: "]", does: "along an arrow", run: (scene) => scene.jump(1) },
+  { keys: ["["], shown: "[", does: "back along an arrow", run: (scene) => scene.jump(-1) },
+  { keys: ["e", "E"], shown: "E", does: "arrows: all, of the hovered event, none", run: (scene) => scene.nextArrows() },
+  { keys: ["/"], shown: "/", does: "search", run: (_, desk) => desk.search() },
+  { keys: ["n"], shown: "N", does: "next match", run: (scene) => scene.nextMatch(1) },
+  { keys: ["N"], shown: "Shift N", does: "previous match", run: (scene) => scene.nextMatch(-1) },
+  { keys: ["v", "V"], shown: "V", does: "drag selects", run: (_, desk) => desk.use("select") },
+  { keys: ["h", "H"], shown: "H", does: "drag moves", run: (_, desk) => desk.use("pan") },
+  { keys: ["m", "M"], shown: "M", does: "drag measures", run: (_, desk) => desk.use("measure") },
+  { keys: ["c", "C"], shown: "C", does: "colour by name, payload, duration, lane", run: (_, desk) => desk.nextColor() },
+  {
+    keys: ["u", "U"],
+    shown: "U",
+    does: "cycles or ns",
+    run: (scene) => scene.set({ unit: scene.units[(scene.units.indexOf(scene.state.unit) + 1) % scene.units.length] })
+  },
+  { keys: ["p", "P"], shown: "P", does: "pin the lane", run: onLane((scene, key) => scene.toggle("pinned", key)) },
+  { keys: ["x", "X"], shown: "X", does: "hide the lane", run: onLane((scene, key) => scene.toggle("hidden", key)) },
+  { keys: ["{"], shown: "{", does: "move the lane up", run: onLane((scene, key) => scene.move(key, -1)) },
+  { keys: ["}"], shown: "}", does: "move the lane down", run: onLane((scene, key) => scene.move(key, 1)) },
+  { keys: ["Backspace"], shown: "Backspace", does: "undo (also Ctrl Z)", run: (_, desk) => desk.go(-1) },
+  { keys: [AGAIN], shown: "Shift Backspace", does: "redo (also Ctrl Shift Z)", run: (_, desk) => desk.go(1) },
+  {
+    keys: ["b", "B"],
+    shown: "B",
+    does: "a note on the event, or on what is measured",
+    run: (_, desk) => desk.remark()
+  },
+  {
+    keys: ["i", "I"],
+    shown: "I",
+    does: "durations of all CTAs, time by nesting, the average iteration",
+    run: (_, desk) => desk.aggregate()
+  },
+  { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
+  { keys: ["l", "L"], shown: "L", does: "large, for a talk; and back", run: (_, desk) => desk.present() },
+  { keys: ["y", "Y"], shown: "Y", does: "copy as text", run: (_, desk) => desk.copy() },
+  { keys: ["?"], shown: "?", does: "this help", run: (_, desk) => desk.help() },
+  { keys: ["Escape"], shown: "Esc", does: "clear the selection, then leave the view", run: (_, desk) => desk.leave() }
+];
+var MOUSE = [
+  ["drag", "select an area (or move, or measure)"],
+  ["drag on the time axis", "select that time on all lanes"],
+  ["Shift drag", "move"],
+  ["Ctrl wheel", "zoom; plain wheel too, once the view was clicked"],
+  ["Shift wheel", "move"],
+  ["wheel on the labels", "scroll the lanes, once the view was clicked"],
+  ["double click", "fit the event, or beside all events everything"],
+  ["right click on a label", "pin, hide, collapse, reorder"],
+  ["two fingers", "zoom and move"]
+];
+function press2(event, scene, desk) {
+  const something = scene.focused >= 0 || scene.selected !== null;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && something) {
+    desk.copy();
+    return true;
+  }
+  if ((event.ctrlKey || event.metaKey) && ["z", "y"].includes(event.key.toLowerCase())) {
+    desk.go(event.shiftKey || event.key.toLowerCase() === "y" ? 1 : -1);
+    return true;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  const key = event.key === "Backspace" && event.shiftKey ? AGAIN : event.key;
+  const binding = BINDINGS.find(({ keys }) => keys.includes(key));
+  binding?.run(scene, desk, event.key);
+  return binding !== void 0;
+}
+
+// src/help.ts
+function help(close) {
+  const shut = h("button", { type: "button" }, "Close");
+  shut.addEventListener("click", close, { once: true });
+  const line = (keys, does) => h("div", {}, h("span", {}, ...keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "])), h("span", {}, does));
+  const code = (typed) => h("span", {}, ...typed.split(/ (?=\w+[>:<=])/).flatMap((each) => [h("kbd", {}, each), " "]));
+  const plain2 = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
+  return h(
+    "div",
+    { class: "tlt-help", role: "dialog", "aria-label": "Keys and mouse", tabindex: "-1" },
+    h("b", {}, "Keys, while the lanes have the focus "),
+    shut,
+    h("div", { class: "tlt-keys" }, ...BINDINGS.map(({ shown, does }) => line(shown, does))),
+    h("b", {}, "Mouse and fingers"),
+    h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain2(what, does))),
+    h("b", {}, "Search"),
+    h("div", { class: "tlt-keys" }, ...HELP.map(([typed, finds]) => h("div", {}, code(typed), h("span", {}, finds))))
+  );
+}
+
+// src/history.ts
+var MOST = 200;
+var PAUSE_MS = { moved: 700, query: 3e3, other: 0 };
+var History = class {
+  constructor(scene) {
+    this.scene = scene;
+    this.moments = [this.now];
+    for (const change of ["moved", "state", "selection"]) scene.on(change, () => this.note());
+  }
+  scene;
+  moments;
+  at = 0;
+  last = { kind: "other", time: 0 };
+  recalling = false;
+  get now() {
+    return { state: this.scene.state, selected: this.scene.selected };
+  }
+  note() {
+    if (this.recalling) return;
+    const { now, moments } = this;
+    const kind = difference(moments[this.at], now);
+    if (kind === null) return;
+    const time2 = performance.now();
+    const goesOn = kind === this.last.kind && time2 - this.last.time < PAUSE_MS[kind] && this.at > 0;
+    this.last = { kind, time: time2 };
+    if (!goesOn) this.at++;
+    moments.splice(this.at, Number.POSITIVE_INFINITY, now);
+    if (moments.length > MOST) moments.shift();
+    this.at = moments.length - 1;
+  }
+  /** One step back (-1) or forth (1); says so where there is none. */
+  go(by) {
+    const next = this.moments[this.at + by];
+    if (!next) {
+      this.scene.say(by < 0 ? "nothing to undo" : "nothing to redo");
+      return;
+    }
+    this.at += by;
+    this.last = { kind: "other", time: 0 };
+    this.recalling = true;
+    this.scene.recall(next.state, next.selected);
+    this.recalling = false;
+    this.moments[this.at] = this.now;
+  }
+};
+function difference(a, b) {
+  const keys = Object.keys(a.state).filter((key) => a.state[key] !== b.state[key]);
+  if (!keys.length && a.selected === b.selected) return null;
+  if (a.selected !== b.selected) return "other";
+  if (keys.every((key) => key === "span" || key === "scroll")) return "moved";
+  return keys.every((key) => key === "query") ? "query" : "other";
+}
+
+// src/launches.ts
+var Launches = class {
+  constructor(scene, signal) {
+    this.scene = scene;
+    const { launches } = scene.header;
+    const groups = /* @__PURE__ */ new Map();
+    for (const facts of launches) groups.set(facts.group, [...groups.get(facts.group) ?? [], facts]);
+    for (const members of groups.values()) {
+      const [{ kernel, of }] = members;
+      const times = of > 1 ? h("span", { class: "tlt-count" }, `× ${number(of)}`) : "";
+      const chips = members.map((facts) => this.chip(facts, of > 1, signal));
+      this.root.append(h("span", {}, h("bdi", {}, clean(kernel, 40)), times, ...chips));
+    }
+    this.root.hidden = launches.length < 2;
+    this.show();
+  }
+  scene;
+  root = h("div", {
+    class: "tlt-launches",
+    role: "group",
+    "aria-label": "Launches: click shows or hides one, Alt click shows it alone"
+  });
+  chips = /* @__PURE__ */ new Map();
+  chip({ launch, why, begin_ns: begin2 }, several, signal) {
+    const began = begin2 === null ? "" : `; it began ${duration(begin2, "ns")} after the first`;
+    const title = `launch ${launch}${began}`;
+    const chip = h("button", { type: "button", title }, several ? why : `launch ${launch}`);
+    chip.addEventListener("click", (event) => this.click(launch, event.altKey), { signal });
+    this.chips.set(launch, chip);
+    return chip;
+  }
+  click(launch, alone) {
+    const { state } = this.scene;
+    const others = [...this.chips.keys()].filter((each) => each !== launch);
+    const hidden = state.hiddenLaunches.filter((each) => each !== launch);
+    if (alone) this.scene.set({ hiddenLaunches: others });
+    else if (hidden.length < state.hiddenLaunches.length) this.scene.set({ hiddenLaunches: hidden });
+    else if (hidden.length === others.length) this.scene.say("one launch at least is shown");
+    else this.scene.set({ hiddenLaunches: [...hidden, launch] });
+  }
+  show() {
+    for (const [launch, chip] of this.chips)
+      chip.setAttribute("aria-pressed", String(!this.scene.state.hiddenLaunches.includes(launch)));
+  }
+};
+
+// src/cell.ts
+var CELL = /^In \[(\d+)\]:(\d+)$/;
+var PATIENCE_MS = 1500;
+var MARKED_MS = 4e3;
+function sourceButton(near, text, source, code, say) {
+  const notebook = near.closest(".jp-Notebook");
+  if (!notebook || !CELL.test(source)) return text;
+  const button2 = h("button", { type: "button", class: "tlt-source", title: "go to this line of the cell" }, text);
+  button2.addEventListener("click", async () => say(await goTo(notebook, source, code)));
+  return button2;
+}
+async function goTo(notebook, source, code) {
+  const [, number2, line] = CELL.exec(source);
+  const cells = [...notebook.querySelectorAll(".jp-CodeCell")].filter(
+    (cell2) => cell2.querySelector(".jp-InputPrompt")?.textContent?.trim() === `[${number2}]:`
+  );
+  if (!cells.length) return `there is no cell In [${number2}] now, or it is not loaded: scroll through the notebook`;
+  cells[0].scrollIntoView({ block: "center" });
+  const until = performance.now() + PATIENCE_MS;
+  for (; ; ) {
+    const found = cells.map((cell2) => lineOf(cell2, Number(line), code)).find((each) => each);
+    if (found) {
+      found.scrollIntoView({ block: "center" });
+      found.animate([{ background: "#f0a500aa" }, { background: "transparent" }], MARKED_MS);
+      return "";
+    }
+    if (performance.now() > until) return `cell In [${number2}] has changed since: line ${line} was ${clean(code, 80)}`;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+function lineOf(cell2, line, code) {
+  const lines = [...cell2.querySelectorAll(".cm-line")];
+  if (!code) return lines[line - 1];
+  const same = lines.filter((each) => each.textContent?.trim().startsWith(code));
+  return same.find((each) => lines.indexOf(each) === line - 1) ?? same[0];
+}
+
+// src/lines.ts
+var Lines = class {
+  constructor(scene) {
+    this.scene = scene;
+  }
+  scene;
+  root = h("div", { class: "tlt-lines", role: "region", "aria-label": "Lines of the kernel", hidden: true });
+  rows = /* @__PURE__ */ new Map();
+  toggle() {
+    this.root.hidden = !this.root.hidden;
+    this.show();
+  }
+  /** All lines anew: what is hidden, or the unit, has changed. */
+  show() {
+    if (this.root.hidden) return;
+    const { scene } = this;
+    const lines = linesOf(scene);
+    const most = Math.max(...lines.map(({ time: time2 }) => time2), 1e-9);
+    const all = lines.reduce((sum, { time: time2 }) => sum + time2, 0);
+    const body = h("tbody");
+    this.rows = new Map(lines.map((line) => [line.source, this.row(line, most, all)]));
+    body.append(...this.rows.values());
+    const heads = ["line", "code", "events", `time, ${scene.axis.unit}`, "share"];
+    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    this.root.replaceChildren(
+      lines.length ? h("table", { "aria-label": "Time per line" }, head, body) : "no event says on which line it is"
+    );
+    this.mark();
+  }
+  row({ source, events, time: time2 }, most, all) {
+    const { scene } = this;
+    const text = scene.events.sources[source];
+    const code = scene.header.code[text] ?? "";
+    const bar = h("span", { class: "tlt-line-bar" });
+    bar.style.width = `${100 * time2 / most}%`;
+    const name2 = h("button", { type: "button", title: "select its events" }, clean(text, 60));
+    name2.addEventListener("click", () => scene.select(positionsOf(scene, source)));
+    return h(
+      "tr",
+      {},
+      h("td", {}, name2),
+      h(
+        "td",
+        {},
+        h(
+          "code",
+          {},
+          sourceButton(this.root, code, text, code, (words) => scene.say(words))
+        )
+      ),
+      h("td", {}, number(events)),
+      h("td", { class: "tlt-line-time" }, bar, h("span", {}, duration(time2, scene.axis.unit))),
+      h("td", {}, all > 0 ? percent(time2 / all) : "–")
+    );
+  }
+  /** Mark the lines of the focused event, else of the selected ones. */
+  mark() {
+    if (this.root.hidden) return;
+    const { events, focused, selected } = this.scene;
+    const meant = focused >= 0 ? [focused] : selected ?? [];
+    const sources = /* @__PURE__ */ new Set();
+    for (const i of meant) sources.add(events.siteSource[events.site[i]]);
+    for (const [source, row] of this.rows) row.classList.toggle("tlt-on", sources.has(source));
+  }
+};
+function linesOf({ events, axis }) {
+  const times = new Float64Array(events.sources.length);
+  const counts = new Uint32Array(events.sources.length);
+  for (let row = 0; row < events.rowLane.length; row++) {
+    const { rate } = axis.line(events.lanes[events.rowLane[row]]);
+    for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) {
+      if (events.code[i] === HIDDEN) continue;
+      const source = events.siteSource[events.site[i]];
+      counts[source]++;
+      times[source] += rate * events.duration[i];
+    }
+  }
+  const place = (text) => {
+    const at = text.lastIndexOf(":");
+    return [text.slice(0, at), Number(text.slice(at + 1))];
+  };
+  return Array.from(counts, (_, source) => source).filter((source) => counts[source] && events.sources[source]).map((source) => ({ source, events: counts[source], time: times[source] })).sort((a, b) => {
+    const [[file, line], [other, until]] = [a, b].map(({ source }) => place(events.sources[source]));
+    return file.localeCompare(other) || line - until;
+  });
+}
+function positionsOf({ events }, source) {
+  const found = [];
+  for (let i = 0; i < events.count; i++)
+    if (events.code[i] !== HIDDEN && events.siteSource[events.site[i]] === source) found.push(i);
+  return Uint32Array.from(found);
+}
+
+// src/measure.ts
+function snapped(scene, rows, time2, reach) {
+  let best = time2;
+  let distance = reach;
+  for (const row of rows) {
+    const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
+    const found = hit(scene.events, row, (time2 - offset) / rate, reach / rate);
+    if (found < 0) continue;
+    for (const edge of [scene.axis.startOf(found), scene.axis.endOf(found)])
+      if (Math.abs(edge - time2) < distance) [best, distance] = [edge, Math.abs(edge - time2)];
+  }
+  return best;
+}
+function measuredText(scene, { from, to, lane }) {
+  const { axis, header } = scene;
+  const ends = [from, to].map((time2) => axis.label(time2, 1)).join(" → ");
+  const length = to - from;
+  if (!lane || !header.ns) return `${ends} · ${duration(length, axis.unit)}`;
+  const cycles = axis.unit === "ns" ? length / lane.nsRate : length;
+  const ns = axis.unit === "ns" ? length : length * lane.nsRate;
+  return `${ends} · ${count(Math.round(cycles), "cycle")} · ${duration(ns, "ns")}`;
+}
+
+// src/menu.ts
+var Menu = class {
+  /** `home` gives the keyboard back to the lanes. */
+  constructor(stage, scene, home) {
+    this.stage = stage;
+    this.scene = scene;
+    this.home = home;
+  }
+  stage;
+  scene;
+  home;
+  root = null;
+  open(strip, x, y) {
+    this.show(this.entries(strip), x, y);
+  }
+  show(entries, x, y) {
+    this.close();
+    const items = entries.map(([text, act]) => {
+      const item = h("button", { type: "button", role: "menuitem" }, text);
+      item.addEventListener("click", () => {
+        this.close();
+        this.home();
+        act();
+      });
+      return item;
+    });
+    const root = h("div", { class: "tlt-menu", role: "menu" }, ...items);
+    root.style.left = `${Math.max(Math.min(x, this.stage.clientWidth - 190), 0)}px`;
+    root.style.top = `${Math.max(Math.min(y, this.stage.clientHeight - items.length * 25 - 10), 0)}px`;
+    root.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key !== "Escape") return;
+      this.close();
+      this.home();
+    });
+    this.root = root;
+    this.stage.append(root);
+    items[0].focus();
+  }
+  entries({ node }) {
+    const { scene } = this;
+    const { key } = node;
+    const { pinned, collapsed } = scene.state.lanes;
+    const entries = [
+      [pinned.includes(key) ? "Unpin" : "Pin to the top", () => scene.toggle("pinned", key)],
+      ["Hide", () => scene.toggle("hidden", key)],
+      ["Move up", () => scene.move(key, -1)],
+      ["Move down", () => scene.move(key, 1)]
+    ];
+    entries.push([collapsed.has(key) ? "Open" : "Collapse", () => scene.toggle("collapsed", key)]);
+    if (scene.rows.hiddenCount)
+      entries.push([`Show the ${scene.rows.hiddenCount} hidden`, () => scene.arrange({ hidden: /* @__PURE__ */ new Set() })]);
+    return entries;
+  }
+  holds(target) {
+    return this.root?.contains(target) ?? false;
+  }
+  close() {
+    this.root?.remove();
+    this.root = null;
+  }
+};
+
+// src/panel.ts
+var MOST_NAMES2 = 200;
+var Panel = class {
+  constructor(scene, texts, actions) {
+    this.scene = scene;
+    this.texts = texts;
+    this.actions = actions;
+  }
+  scene;
+  texts;
+  actions;
+  root = h("div", { class: "tlt-panel", role: "region", "aria-label": "Details", hidden: true });
+  stats = [];
+  /** The selection has changed. */
+  aggregate() {
+    const { selected, events, axis } = this.scene;
+    this.stats = selected ? statistics(events, axis, selected) : [];
+    this.show();
+  }
+  show() {
+    const { focused, selected } = this.scene;
+    const parts = [];
+    if (focused >= 0) parts.push(this.details(focused));
+    if (selected) parts.push(this.table(selected.length));
+    this.root.hidden = parts.length === 0;
+    this.root.replaceChildren(...parts, ...parts.length ? [h("div", {}, ...this.actions)] : []);
+  }
+  details(i) {
+    const { scene } = this;
+    const list = h("dl");
+    const source = scene.events.source(i);
+    const link = (text) => sourceButton(this.root, text, source, scene.header.code[source] ?? "", (words) => scene.say(words));
+    for (const { key, value } of factsOf(i, scene.events, this.texts, scene.header))
+      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, key === "source" ? link(value) : value));
+    return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
+  }
+  table(total) {
+    const names = this.scene.events.names;
+    const body = h("tbody");
+    for (const row of this.stats.slice(0, MOST_NAMES2)) {
+      const cells = [
+        number(row.count),
+        ...[row.total, row.mean, row.p50, row.p99].map(
+          (value) => value === void 0 ? "–" : number(value, value % 1 ? 1 : 0)
+        )
+      ];
+      body.append(
+        h(
+          "tr",
+          {},
+          h("td", { dir: "auto" }, clean(names[row.name], 80)),
+          ...cells.map((cell2) => h("td", {}, cell2)),
+          h("td", {}, row.share === void 0 ? "–" : percent(row.share))
+        )
+      );
+    }
+    const head = h("thead", {}, h("tr", {}, ...this.heads.map((text) => h("th", { scope: "col" }, text))));
+    const title = `${count(total, "event")} selected`;
+    const more = this.stats.length > MOST_NAMES2 ? `${number(this.stats.length - MOST_NAMES2)} more names` : "";
+    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body), more);
+  }
+  get heads() {
+    return ["name", "count", `total ${this.scene.axis.unit}`, "mean", "p50", "p99", "share"];
+  }
+  /** The aggregate table as lines with tabs. */
+  asText() {
+    const { names } = this.scene.events;
+    const lines = this.stats.map(
+      (row) => [names[row.name], row.count, row.total ?? "", row.mean ?? "", row.p50 ?? "", row.p99 ?? "", row.share ?? ""].join(
+        "	"
+      )
+    );
+    return [this.heads.join("	"), ...lines].join("\n");
+  }
+};
+
+// src/pointer.ts
+var REACH = 3;
+var SNAP = 7;
+var SLOP = 4;
+var CORNER = 16;
+var WHEEL = 16e-4;
+var Pointer = class {
+  constructor(stage, scene, to, signal) {
+    this.stage = stage;
+    this.scene = scene;
+    this.to = to;
+    const on = (type, handle, passive = true) => stage.addEventListener(type, handle, { signal, passive });
+    on("pointerdown", (event) => this.down(event));
+    on("pointermove", (event) => this.move(event));
+    on("pointerup", (event) => this.up(event));
+    on("pointercancel", (event) => this.cancel(event));
+    on("pointerleave", () => this.leave());
+    on("wheel", (event) => this.wheel(event), false);
+    on("dblclick", (event) => this.twice(event));
+    on("contextmenu", (event) => this.context(event), false);
+  }
+  stage;
+  scene;
+  to;
+  drag = null;
+  fingers = /* @__PURE__ */ new Map();
+  place(event) {
+    const box2 = this.stage.getBoundingClientRect();
+    const scale2 = box2.width / this.stage.offsetWidth || 1;
+    const { clientLeft, clientTop } = this.stage;
+    return {
+      x: (event.clientX - box2.left) / scale2 - clientLeft,
+      y: (event.clientY - box2.top) / scale2 - clientTop
+    };
+  }
+  /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
+  stripAt(y) {
+    const shown = [...stuck(this.scene), ...placed(this.scene, this.to.frame())];
+    const under = shown.find((each) => y >= each.y && y < each.y + each.strip.height);
+    if (!under || y < AXIS) return { strip: null, row: -1 };
+    const { strip } = under;
+    if (strip.kind !== "lane") return { strip, row: -1 };
+    const lane = strip.node.lanes[0];
+    if (y - under.y >= lane.rows * ROW2 + GAP) return { strip, row: -1 };
+    const row = Math.floor((y - under.y - GAP / 2) / ROW2);
+    return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
+  }
+  /** The rows of all rows at `y`, all of them in a collapsed branch, and the first lane there. */
+  rowsAt(y) {
+    const { strip, row } = this.stripAt(y);
+    if (!strip || strip.kind === "head" || strip.kind === "lane" && row < 0) return { rows: [], lane: null };
+    const { lanes } = strip.node;
+    if (strip.kind === "lane") return { rows: [row], lane: lanes[0] };
+    return { rows: lanes.flatMap((lane) => Array.from({ length: lane.rows }, (_, n) => lane.row + n)), lane: lanes[0] };
+  }
+  /** The time at a place, or that of an edge near it. */
+  edgeAt(x, y) {
+    const frame = this.to.frame();
+    const { span } = this.scene;
+    const perPixel = (span.to - span.from) / (frame.width - frame.gutter);
+    return snapped(this.scene, this.rowsAt(y).rows, timeAt(x, span, frame), SNAP * perPixel);
+  }
+  /** The event at a place; -1 for none. In a collapsed branch, one of any of its lanes. */
+  eventAt(x, y) {
+    const { scene } = this;
+    const frame = this.to.frame();
+    if (x < frame.gutter || x > frame.width) return -1;
+    const time2 = timeAt(x, scene.span, frame);
+    const perPixel = (scene.span.to - scene.span.from) / (frame.width - frame.gutter);
+    for (const each of this.rowsAt(y).rows) {
+      const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[each]]);
+      const found = hit(scene.events, each, (time2 - offset) / rate, REACH * perPixel / rate);
+      if (found >= 0) return found;
+    }
+    return -1;
+  }
+  down(event) {
+    const { x, y } = this.place(event);
+    if (event.target.closest(".tlt-scroll, .tlt-menu") || this.onHandle(x, y)) return;
+    this.fingers.set(event.pointerId, { x, y });
+    if (event.button > 1 || this.fingers.size > 1) return;
+    const frame = this.to.frame();
+    const onAxis = y < AXIS;
+    const { strip } = this.stripAt(y);
+    const inGutter = x < frame.gutter;
+    const tool = event.shiftKey || event.button === 1 ? "pan" : onAxis && this.to.tool() === "pan" ? "pan" : this.to.tool();
+    const kind = inGutter ? strip ? "lane" : "none" : event.pointerType === "touch" && tool === "select" ? "pan" : tool;
+    const time2 = kind === "measure" ? this.edgeAt(x, y) : timeAt(x, this.scene.span, frame);
+    this.drag = { kind, x, y, time: time2, scroll: this.scene.state.scroll, onAxis, strip, moved: false };
+    this.stage.setPointerCapture(event.pointerId);
+  }
+  move(event) {
+    const { x, y } = this.place(event);
+    const finger = this.fingers.get(event.pointerId);
+    if (finger && this.fingers.size === 2) {
+      this.pinch(event.pointerId, { x, y });
+      return;
+    }
+    if (finger) this.fingers.set(event.pointerId, { x, y });
+    const { drag, scene } = this;
+    if (!drag) {
+      const busy = event.target.closest(".tlt-scroll, .tlt-menu, .tlt-tip");
+      scene.hover(busy ? -1 : this.eventAt(x, y));
+      this.to.moved(busy ? null : x, y);
+      return;
+    }
+    if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < SLOP) return;
+    drag.moved = true;
+    scene.hover(-1);
+    this.to.moved(x, y);
+    this.dragged(drag, x, y, false);
+  }
+  dragged(drag, x, y, done) {
+    const { scene } = this;
+    const frame = this.to.frame();
+    const within = Math.min(Math.max(x, frame.gutter), frame.width);
+    const time2 = drag.kind === "measure" ? this.edgeAt(within, y) : timeAt(within, scene.span, frame);
+    const span = { from: Math.min(time2, drag.time), to: Math.max(time2, drag.time) };
+    if (drag.kind === "pan") {
+      const shift = drag.time - timeAt(x, scene.span, frame);
+      if (shift) scene.look({ from: scene.span.from + shift, to: scene.span.to + shift });
+      scene.scrollTo(drag.scroll + drag.y - y);
+    } else if (drag.kind === "measure") {
+      scene.measured = { ...span, lane: this.rowsAt(y).lane ?? this.rowsAt(drag.y).lane };
+      scene.brush(scene.area, false);
+    } else if (drag.kind === "select") {
+      const top = AXIS + scene.rows.pinnedHeight - scene.state.scroll;
+      const lanes = [Math.min(drag.y, y) - top, Math.max(drag.y, y) - top];
+      scene.measured = null;
+      scene.brush({ span, lanes: drag.onAxis ? null : lanes }, done);
+    }
+  }
+  up(event) {
+    const { x, y } = this.place(event);
+    const { drag } = this;
+    this.forget(event);
+    if (!drag) return;
+    if (drag.moved) {
+      if (drag.kind === "lane" && drag.strip) this.drop(drag.strip, y - drag.y);
+      else this.dragged(drag, x, y, true);
+      return;
+    }
+    if (drag.kind === "lane" && drag.strip) this.label(drag.strip);
+    else if (drag.kind !== "none") this.click(x, y);
+  }
+  /** A click on an event focuses it; beside all events it clears the selection. */
+  click(x, y) {
+    const { scene } = this;
+    const found = this.eventAt(x, y);
+    if (found >= 0) {
+      if (scene.area) scene.clearSelection();
+      scene.focus(found, false);
+    } else {
+      const { strip } = this.stripAt(y);
+      if (strip?.kind === "summary") scene.toggle("collapsed", strip.node.key);
+      else scene.clearSelection();
+    }
+  }
+  /** A double click on an event fits it, beside all events everything. */
+  twice(event) {
+    const { x, y } = this.place(event);
+    if (x <= this.to.frame().gutter || this.onHandle(x, y)) return;
+    const found = this.eventAt(x, y);
+    if (found < 0) this.scene.showAll();
+    else this.scene.showSelection();
+  }
+  /** Whether a place is on the corner by which the lanes are made higher. */
+  onHandle(x, y) {
+    const { clientWidth, clientHeight } = this.stage;
+    return x > clientWidth - CORNER && y > clientHeight - CORNER;
+  }
+  label(strip) {
+    if (strip.kind !== "lane") this.scene.toggle("collapsed", strip.node.key);
+  }
+  /** A label that was dragged goes past as many siblings as it was dragged over. */
+  drop(strip, by) {
+    const steps = Math.round(Math.abs(by) / Math.max(strip.height, HEAD));
+    for (let n = 0; n < steps; n++) this.scene.move(strip.node.key, by > 0 ? 1 : -1);
+  }
+  cancel(event) {
+    if (this.drag?.kind === "select") this.scene.brush(null, false);
+    this.forget(event);
+  }
+  forget(event) {
+    this.fingers.delete(event.pointerId);
+    this.drag = null;
+  }
+  leave() {
+    if (this.drag) return;
+    this.scene.hover(-1);
+    this.to.moved(null, 0);
+  }
+  /** Two fingers: the times under them stay under them. */
+  pinch(id, now) {
+    const { scene } = this;
+    const [other] = [...this.fingers].filter(([key]) => key !== id).map(([, place]) => place);
+    const before = this.fingers.get(id);
+    this.fingers.set(id, now);
+    this.drag = null;
+    const frame = this.to.frame();
+    const apart = [before.x - other.x, now.x - other.x].map(Math.abs);
+    if (Math.min(...apart) < 10) return;
+    const width = frame.width - frame.gutter;
+    const fixed = timeAt((before.x + other.x) / 2, scene.span, frame);
+    const next = (scene.span.to - scene.span.from) * apart[0] / apart[1];
+    const share = ((now.x + other.x) / 2 - frame.gutter) / width;
+    scene.look({ from: fixed - share * next, to: fixed + (1 - share) * next });
+  }
+  wheel(event) {
+    const { scene } = this;
+    const frame = this.to.frame();
+    const { x } = this.place(event);
+    const zooming = event.ctrlKey || event.metaKey;
+    const active = this.stage.getRootNode().activeElement === this.stage;
+    if (event.target.closest(".tlt-scroll, .tlt-menu")) return;
+    if (!zooming && !active) {
+      this.to.hint();
+      return;
+    }
+    const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
+    const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
+    event.preventDefault();
+    if (!zooming && (event.shiftKey || Math.abs(dx) > Math.abs(dy))) {
+      scene.pan((Math.abs(dx) > Math.abs(dy) ? dx : dy) / (frame.width - frame.gutter));
+    } else if (!zooming && x < frame.gutter) scene.scrollTo(scene.state.scroll + dy);
+    else {
+      const share = Math.min(Math.max((x - frame.gutter) / (frame.width - frame.gutter), 0), 1);
+      const strength = zooming && Math.abs(dy) < 40 ? 6 : 1;
+      scene.zoom(Math.exp(Math.min(Math.max(dy * strength, -300), 300) * WHEEL), share);
+    }
+    const place = this.place(event);
+    scene.hover(this.eventAt(place.x, place.y));
+    this.to.moved(place.x, place.y);
+  }
+  context(event) {
+    const { x, y } = this.place(event);
+    const { strip } = this.stripAt(y);
+    if (!strip || x >= this.to.frame().gutter) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.to.menu(strip, x, y);
+  }
+};
+
+// src/remarks.ts
+var Remarks = class {
+  constructor(scene, changed, home) {
+    this.scene = scene;
+    this.changed = changed;
+    this.home = home;
+    this.root.append(this.input, this.list);
+    this.input.hidden = true;
+    this.input.addEventListener("keydown", (event) => this.key(event));
+  }
+  scene;
+  changed;
+  home;
+  root = h("div", { class: "tlt-remarks", role: "region", "aria-label": "Notes", hidden: true });
+  remarks = [];
+  pending = null;
+  input = h("input", { type: "text", placeholder: "a note: Enter keeps it", "aria-label": "Note" });
+  list = h("div");
+  /** What is written so far. */
+  get all() {
+    return this.remarks;
+  }
+  /** Take over what is kept elsewhere. */
+  set(remarks) {
+    this.remarks = remarks;
+    this.show();
+    this.changed(this.bands, null);
+  }
+  /** Begin a note on what is measured, else on the focused event. */
+  begin() {
+    const { scene } = this;
+    const { measured, focused, events } = scene;
+    const origin = Number(events.origin);
+    if (measured?.lane) {
+      const { offset, rate } = scene.axis.line(measured.lane);
+      const cycle = (time2) => Math.round((time2 - offset) / rate + origin);
+      const { cta, thread } = measured.lane;
+      this.pending = { cta, thread, start: cycle(measured.from), end: cycle(measured.to) };
+    } else if (focused >= 0) {
+      const { cta, thread } = events.laneOf(focused);
+      this.pending = { cta, thread, start: origin + events.start[focused], end: origin + events.end(focused) };
+    } else {
+      scene.say("click an event, or measure on its lane, and then write on it");
+      return;
+    }
+    this.root.hidden = false;
+    this.input.hidden = false;
+    this.input.value = "";
+    this.input.focus();
+  }
+  key(event) {
+    event.stopPropagation();
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault();
+    const text = this.input.value.trim();
+    if (event.key === "Enter" && text && this.pending) this.keep([...this.remarks, { ...this.pending, text }]);
+    this.pending = null;
+    this.input.hidden = true;
+    this.show();
+    this.home();
+  }
+  keep(remarks) {
+    this.remarks = remarks;
+    this.show();
+    this.changed(this.bands, remarks);
+  }
+  show() {
+    this.list.replaceChildren(
+      ...this.remarks.map((remark) => {
+        const go = h("button", { type: "button", title: "go there" }, clean(remark.text, 200));
+        const gone = h("button", { type: "button", "aria-label": "Remove this note" }, "×");
+        go.addEventListener("click", () => this.go(remark));
+        gone.addEventListener("click", () => this.keep(this.remarks.filter((each) => each !== remark)));
+        const { cta, start, end } = remark;
+        const where = `CTA ${cta}, ${end > start ? duration(end - start, "cycles") : `at ${duration(start, "cycles")}`}`;
+        return h("span", {}, go, h("span", { class: "tlt-count" }, where), gone);
+      })
+    );
+    this.root.hidden = !this.remarks.length && this.input.hidden;
+  }
+  go({ cta, thread, start, end }) {
+    const { scene } = this;
+    const lane = scene.events.lanes.find((each) => each.cta === cta && (thread < 0 || each.thread === thread));
+    if (!lane) return;
+    const { offset, rate } = scene.axis.line(lane);
+    const place = (cycles) => offset + rate * (cycles - Number(scene.events.origin));
+    const room = Math.max((end - start) * rate, 8);
+    scene.look({ from: place(start) - room, to: place(end) + room });
+    scene.reveal(lane);
+  }
+  get bands() {
+    const column = (key) => this.remarks.map((each) => each[key]);
+    const order = [...this.remarks].sort((a, b) => a.cta - b.cta || a.start - b.start);
+    this.remarks = order;
+    if (!order.length) return null;
+    const spans = { cta: column("cta"), start: column("start"), end: column("end"), text: column("text") };
+    const over = {
+      which: "notes",
+      words: "",
+      linked: false,
+      spans: { ...spans, thread: column("thread"), lane: null, part: null }
+    };
+    return new Bands(over, this.scene);
+  }
+};
+
 // src/style.ts
 var STYLE = `
 .tlt { --tlt-ground: var(--jp-layout-color0, var(--vscode-editor-background, #ffffff)); background: var(--tlt-ground);
@@ -5123,25 +5265,165 @@ var STYLE = `
 .tlt-error { padding: 10px 12px; color: var(--tlt-warn, #b93c06); overflow-wrap: anywhere; }
 `;
 
-// src/theme.ts
-var LIGHT = { ink: "#1b1f24", soft: "#5b6470", line: "#dfe3e8", accent: "#0b5cad", warn: "#b93c06" };
-var DARK = { ink: "#e6e9ed", soft: "#9aa4af", line: "#343b44", accent: "#6cb6ff", warn: "#ff8a5b" };
-function themeOf(root) {
-  const ground = parse(getComputedStyle(root).backgroundColor);
-  const dark = luminance(ground) < 0.35;
-  const words = dark ? DARK : LIGHT;
-  const toward = parse(words.ink);
-  return { dark, ground, band: css(mix(ground, toward, 0.035)), head: css(mix(ground, toward, 0.075)), ...words };
-}
-function onThemeChange(changed, signal) {
-  const observer = new MutationObserver(changed);
-  const options = {
-    attributes: true,
-    attributeFilter: ["class", "style", "data-theme", "data-jp-theme-light", "data-jp-theme-name"]
+// src/chrome.ts
+function chromeTrace(scene, positions, remarks) {
+  const { events, header, state } = scene;
+  const unit = header.ns ? "ns" : "cycles";
+  const axis = new Axis(events, unit, null, null, header.launches, new Set(state.hiddenLaunches));
+  const byLane = /* @__PURE__ */ new Map();
+  let first = 0;
+  for (const i of positions) {
+    const lane = events.laneOf(i);
+    const list = byLane.get(lane);
+    if (list) list.push(i);
+    else byLane.set(lane, [i]);
+    first = Math.min(first, Number(axis.origin) + axis.startOf(i));
+  }
+  const stamp = (time2) => Math.max(Math.round(Number(axis.origin) + time2 - first), 0) / 1e3;
+  const lanes = [...byLane].sort(([a], [b]) => a.index - b.index);
+  const names = [...new Set([...byLane.keys()].sort(bySm).map(processName))];
+  const found = names.flatMap((name2, n) => named("process", { pid: n + 1, tid: 0 }, name2, n + 1));
+  const arrows = arrowsOf(events, new Set([...byLane.values()].flat()));
+  let tid = 0;
+  for (const [lane, own] of lanes) {
+    for (const [sub, steps] of nested(events, own).entries()) {
+      const place = { pid: names.indexOf(processName(lane)) + 1, tid: ++tid };
+      found.push(...named("thread", place, threadName(lane, sub), tid));
+      for (const { i, ends } of steps) {
+        const at = { ts: stamp(ends ? axis.endOf(i) : axis.startOf(i)), ...place };
+        const joined = (arrows.get(i) ?? []).filter((each) => each.atEnd === ends).map(({ arrow: arrow2 }) => ({ ...arrow2, ...at }));
+        found.push(...ends ? [...joined, { ph: "E", ...at }] : [{ ...begin(events, i), ...at }, ...joined]);
+      }
+    }
+  }
+  found.push(...notes(scene, axis, remarks, stamp, names.length + 1));
+  const otherData = {
+    kernel: header.title,
+    gpu: header.device,
+    trust: header.badge?.why ?? "",
+    time_unit: header.ns ? "ns" : "cycles, the clock rate being unknown; readers call them ns"
   };
-  for (const element of [document.documentElement, document.body]) observer.observe(element, options);
-  signal.addEventListener("abort", () => observer.disconnect());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });
+  return JSON.stringify({ displayTimeUnit: "ns", otherData, traceEvents: found });
+}
+function bySm(a, b) {
+  return (a.launch ?? a.rank ?? 0) - (b.launch ?? b.rank ?? 0) || a.sm - b.sm;
+}
+function processName({ rank, launch, sm }) {
+  const part = rank !== null ? `rank ${rank}` : launch !== null ? `launch ${launch}` : "";
+  return [part, sm >= 0 ? `SM ${sm}` : "SM unknown"].filter(Boolean).join(" · ");
+}
+function threadName({ cta, thread, name: name2, group, role }, sub) {
+  const more = [.../* @__PURE__ */ new Set([group, role])].filter((word) => word && word !== "default").join(", ");
+  return `CTA ${cta} · t${thread} · ${name2}${more ? ` (${more})` : ""}${sub ? ` · row ${sub + 1}` : ""}`;
+}
+function named(what, place, name2, rank) {
+  return [
+    { ph: "M", name: `${what}_name`, ...place, args: { name: name2 } },
+    { ph: "M", name: `${what}_sort_index`, ...place, args: { sort_index: rank } }
+  ];
+}
+function begin(events, i) {
+  const instant = events.isInstant(i);
+  const [payload, end] = [events.payloadOf(i), events.payloadEndOf(i)];
+  const args = {
+    start_cycles: Number(events.origin + BigInt(events.start[i])),
+    source: events.source(i),
+    ...payload === void 0 ? {} : { payload: plain(payload) },
+    ...instant ? {} : { duration_cycles: events.duration[i] },
+    ...instant || end === void 0 || Object.is(end, payload) ? {} : { payload_end: plain(end) },
+    ...events.isTruncated(i) ? { truncated: true } : {}
+  };
+  return { ...instant ? { ph: "i", s: "t" } : { ph: "B" }, name: events.name(i), args };
+}
+function plain(value) {
+  const number2 = Number(value);
+  return Number.isFinite(number2) ? number2 : String(number2);
+}
+function nested(events, own) {
+  const { start, duration: duration2, id } = events;
+  const tracks = [{ steps: [], open: [] }];
+  own.sort((a, b) => start[a] - start[b] || duration2[b] - duration2[a] || id[a] - id[b]);
+  for (const i of own) {
+    for (const { steps, open } of tracks)
+      while (open.length && events.end(open[open.length - 1]) <= start[i]) steps.push({ i: open.pop(), ends: true });
+    const top = ({ open }) => open[open.length - 1];
+    const around = tracks.filter((each) => each.open.length && events.end(top(each)) >= events.end(i));
+    let track = around.sort((a, b) => start[top(b)] - start[top(a)])[0] ?? tracks.find(({ open }) => !open.length);
+    if (!track) {
+      track = { steps: [], open: [] };
+      tracks.push(track);
+    }
+    track.steps.push({ i, ends: false });
+    if (!events.isInstant(i)) track.open.push(i);
+  }
+  for (const { steps, open } of tracks) while (open.length) steps.push({ i: open.pop(), ends: true });
+  return tracks.map(({ steps }) => steps);
+}
+function arrowsOf(events, there) {
+  const found = /* @__PURE__ */ new Map();
+  const add2 = (i, arrow2, atEnd) => {
+    found.set(i, [...found.get(i) ?? [], { arrow: arrow2, atEnd }]);
+  };
+  events.flowSrc.forEach((src, n) => {
+    const dst = events.flowDst[n];
+    if (!there.has(src) || !there.has(dst)) return;
+    const arrow2 = { cat: "dag", name: "dag", id: n + 1 };
+    add2(src, { ph: "s", ...arrow2 }, false);
+    add2(dst, { ph: "f", bp: "e", ...arrow2 }, !events.isInstant(dst) && events.start[dst] < events.start[src]);
+  });
+  return found;
+}
+function notes({ events }, axis, remarks, stamp, pid) {
+  const free = [];
+  const found = [];
+  const placed2 = remarks.flatMap((remark) => {
+    const lane = events.lanes.find(({ cta }) => cta === remark.cta);
+    if (!lane) return [];
+    const { offset, rate } = axis.line(lane);
+    const [from, to] = [remark.start, remark.end].map(
+      (cycles) => stamp(offset + rate * (cycles - Number(events.origin)))
+    );
+    return [{ remark, from, to: Math.max(from, to) }];
+  });
+  placed2.sort((a, b) => a.from - b.from || a.to - b.to);
+  for (const { remark, from, to } of placed2) {
+    const known = free.findIndex((since) => since < from || since === from && from < to);
+    const row = known < 0 ? free.length : known;
+    const place = { pid, tid: row + 1 };
+    if (known < 0) found.push(...named("thread", place, row ? `notes · row ${row + 1}` : "notes", row + 1));
+    free[row] = to;
+    const { cta, thread, start, end, text } = remark;
+    const args = { cta, start_cycles: start, duration_cycles: end - start, ...thread >= 0 ? { thread } : {} };
+    if (to > from) found.push({ ph: "B", name: text, ts: from, ...place, args }, { ph: "E", ts: to, ...place });
+    else found.push({ ph: "i", s: "t", name: text, ts: from, ...place, args });
+  }
+  return found.length ? [...named("process", { pid, tid: 0 }, "notes", 0), ...found] : found;
+}
+
+// src/take.ts
+function offers(scene, { picture, texts, remarks, onPage }) {
+  const { selected, header } = scene;
+  const name2 = header.title || "timeline";
+  const fail = (error) => scene.say(error.message);
+  const save2 = (text, type, suffix) => {
+    const { positions, note } = taken(scene);
+    download(new Blob([text(positions)], { type }), name2 + suffix);
+    if (note) scene.say(note);
+  };
+  const rows = () => save2((positions) => rowsOf(scene, texts, positions), "text/csv", ".csv");
+  const trace = () => save2((positions) => chromeTrace(scene, positions, remarks), "application/json", ".json");
+  const entries = [
+    ["Copy the picture", () => copy(asPng(picture())).then(() => scene.say(""), fail)],
+    ["Save the picture", () => asPng(picture()).then((blob) => download(blob, `${name2}.png`), fail)],
+    [selected ? "Save the selected rows" : "Save the rows", rows],
+    [selected ? "Save the selection for Perfetto" : "Save for Perfetto", trace]
+  ];
+  if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", onPage]);
+  return entries;
+}
+async function copy(picture) {
+  if (!navigator.clipboard?.write) throw new Error("this page may not write to the clipboard: save the picture");
+  await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
 }
 
 // src/tip.ts
@@ -5194,93 +5476,93 @@ var Hint = class {
   }
 };
 
-// src/transition.ts
-var LASTS_MS = 320;
-var MOST_EVENTS = 4e4;
-var Transition = class _Transition {
-  /** `from`: the part of the axis that was in view, in the unit of `to`. */
-  constructor(to, ghost, from, theme) {
-    this.to = to;
-    this.from = from;
-    const { events } = to;
-    this.fromStart = new Float64Array(events.count);
-    this.fromDuration = new Float64Array(events.count);
-    this.place(ghost);
-    const moving = events.at(this.fromStart.slice(), this.fromDuration.slice());
-    this.scene = new Scene(moving, to.header, save(to.state), ghost);
-    this.scene.paint.ink(theme);
+// src/ids.ts
+var MOST_RUNS = 1e6;
+function toRuns(ids) {
+  const sorted = ids.slice().sort();
+  const runs = [];
+  for (let i = 0; i < sorted.length; i++) {
+    if (i > 0 && sorted[i] === sorted[i - 1] + 1) runs[runs.length - 1]++;
+    else runs.push(sorted[i], 1);
   }
-  to;
-  from;
-  /** What is drawn meanwhile. */
+  if (runs.length > 2 * MOST_RUNS) throw new Error("this selection is too scattered to hand over: select it in Python");
+  return Uint32Array.from(runs);
+}
+function fromRuns(bytes) {
+  const runs = new Uint32Array(bytes.slice().buffer);
+  let count2 = 0;
+  for (let n = 1; n < runs.length; n += 2) count2 += runs[n];
+  const ids = new Uint32Array(count2);
+  for (let n = 0, at = 0; n < runs.length; n += 2) for (let k = 0; k < runs[n + 1]; k++) ids[at++] = runs[n] + k;
+  return ids;
+}
+
+// src/told.ts
+var LATER_MS = 200;
+var Told = class {
+  /** `settled` is called a moment after anything was changed, and at first. */
+  constructor(scene, listener, settled, signal) {
+    this.scene = scene;
+    this.listener = listener;
+    this.settled = settled;
+    scene.on("selection", () => this.tellSelection());
+    for (const change of ["state", "moved"])
+      scene.on(change, () => {
+        this.changed ||= !this.quiet;
+        this.soon();
+      });
+    signal.addEventListener("abort", () => clearTimeout(this.later));
+    this.soon();
+  }
   scene;
-  fromStart;
-  fromDuration;
-  began = performance.now();
-  /** `null` where there is nothing to move, or where the reader wants no motion. */
-  static of(to, before, theme) {
-    const { ghost } = to;
-    const moves = !matchMedia("(prefers-reduced-motion: reduce)").matches && to.events.count <= MOST_EVENTS;
-    if (!moves || !ghost || !to.events.count || before.state.unit !== to.state.unit) return null;
-    const shift = Number(before.axis.origin - to.axis.origin);
-    return new _Transition(to, ghost, { from: before.span.from + shift, to: before.span.to + shift }, theme);
+  listener;
+  settled;
+  later = 0;
+  /** While Python's wishes are carried out. */
+  quiet = false;
+  changed = false;
+  soon() {
+    clearTimeout(this.later);
+    this.later = window.setTimeout(() => {
+      this.settled();
+      if (this.changed) this.listener.onView?.(save(this.scene.state));
+      this.changed = false;
+    }, LATER_MS);
   }
-  /** Where the events were, in cycles of the lanes where they are now. */
-  place(ghost) {
-    const { events, axis } = this.to;
-    const old = ghost.events;
-    for (const lane of events.lanes) {
-      const was = ghost.laneOf(lane);
-      const line = axis.line(lane);
-      const oldLine = was ? axis.lineOf(old, was) : line;
-      const rate = oldLine.rate / line.rate;
-      const shift = (oldLine.offset - line.offset) / line.rate;
-      for (let r = 0; r < lane.rows; r++) {
-        const [first, end] = [events.rowStart[lane.row + r], events.rowStart[lane.row + r + 1]];
-        const known = was && r < was.rows;
-        const [oldFirst, oldEnd] = known ? [old.rowStart[was.row + r], old.rowStart[was.row + r + 1]] : [0, 0];
-        let last = known && oldEnd > oldFirst ? Number.NEGATIVE_INFINITY : events.start[first];
-        for (let i = first; i < end; i++) {
-          const j = oldFirst + i - first;
-          if (j < oldEnd) {
-            this.fromStart[i] = shift + rate * old.start[j];
-            this.fromDuration[i] = rate * old.duration[j];
-            last = Math.max(last, this.fromStart[i] + this.fromDuration[i]);
-          } else this.fromStart[i] = last;
-        }
-      }
+  tellSelection() {
+    if (this.quiet || !this.listener.onSelection) return;
+    const { selected, events } = this.scene;
+    try {
+      this.listener.onSelection(selected ? toRuns(selected.map((i) => events.id[i])) : new Uint32Array(0));
+    } catch (error) {
+      this.scene.say(error.message);
     }
   }
-  /** Take `scene` to where it is at `now`; false once it has arrived. */
-  step(now) {
-    const share = Math.min((now - this.began) / LASTS_MS, 1);
-    if (share >= 1) return false;
-    const way = 1 - (1 - share) ** 3;
-    const { scene, to, fromStart, fromDuration, from } = this;
-    const { start, duration: duration2 } = scene.events;
-    for (let i = 0; i < start.length; i++) {
-      start[i] = fromStart[i] + (to.events.start[i] - fromStart[i]) * way;
-      duration2[i] = fromDuration[i] + (to.events.duration[i] - fromDuration[i]) * way;
-    }
-    scene.events.retimed();
-    scene.levels.clear();
-    scene.state = to.state;
-    scene.rows = to.rows;
-    scene.viewHeight = to.viewHeight;
-    scene.span = {
-      from: from.from + (to.span.from - from.from) * way,
-      to: from.to + (to.span.to - from.to) * way
-    };
-    return true;
+  /** Take over a saved view. */
+  setView(saved) {
+    const now = save(this.scene.state);
+    if (JSON.stringify(now) === JSON.stringify({ ...now, ...saved })) return;
+    this.quiet = true;
+    this.scene.restore(saved);
+    this.quiet = false;
+  }
+  /** Select these runs of positions in the frame. */
+  setSelection(runs) {
+    const { scene } = this;
+    const positions = fromRuns(runs).map((id) => scene.events.positionOf(id)).sort();
+    if (sameNumbers(positions, scene.selected ?? new Uint32Array(0))) return;
+    this.quiet = true;
+    scene.area = null;
+    scene.select(positions.length ? positions : null);
+    this.quiet = false;
   }
 };
+function sameNumbers(a, b) {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
+}
 
 // src/view.ts
 var USUAL_HEIGHT = [110, 560];
-var LEAST_GUTTER = 108;
-var MOST_GUTTER = 230;
-var SCROLLBAR = 14;
-var LATER_MS = 200;
 var View = class {
   /**
    * A view at the end of `host`; or in place of `before`, with that one's state, and its events as the run before.
@@ -5304,9 +5586,6 @@ var View = class {
         "aria-roledescription": "timeline",
         "aria-label": `Lanes of ${wire.header.title || "the trace"}; press ? for the keys`
       },
-      this.base,
-      this.over,
-      this.scroll,
       this.tip.root,
       this.hint.root
     );
@@ -5317,7 +5596,7 @@ var View = class {
         tool: () => this.tool,
         use: (tool) => this.use(tool),
         help: () => this.help(),
-        save: (near) => this.offerFiles(near),
+        save: (near) => this.offer(near),
         lines: () => this.lines.toggle(),
         aggregate: () => this.aggregate.toggle(),
         over: (which) => this.choose(which),
@@ -5354,7 +5633,6 @@ var View = class {
       this.note,
       this.verdict,
       this.words,
-      this.map,
       this.stage,
       this.legend.root,
       this.panel.root,
@@ -5371,54 +5649,40 @@ var View = class {
     if (before) before.root.replaceWith(this.root);
     else host.append(this.root);
     this.bar.fit();
-    this.theme = themeOf(this.root);
-    this.picture = new Picture(this.base, scene, this.texts);
-    this.overlay = new Overlay(this.over, scene);
+    this.drawing = new Drawing(this.root, this.stage, scene, this.texts, this.tip, signal);
     this.history = new History(scene);
     this.remarks.set(options.remarks ?? []);
     this.menu = new Menu(this.stage, scene, () => this.stage.focus());
-    this.minimap = new Minimap(this.map, scene, () => this.ask());
     new Pointer(
       this.stage,
       scene,
       {
         frame: () => this.frame,
         tool: () => this.tool,
-        moved: (x, y) => this.pointed(x, y),
+        moved: (x, y) => this.drawing.pointed(x, y),
         hint: () => this.hint.show(),
         menu: (strip, x, y) => this.menu.open(strip, x, y)
       },
       signal
     );
-    this.minimap.listen(() => this.frame.gutter, signal);
     this.listen(signal);
-    this.retheme();
     if (before) this.moveOn(before);
     if (focused) this.stage.focus({ preventScroll: true });
-    this.later = window.setTimeout(() => this.spoken.list(), LATER_MS);
+    this.told = new Told(scene, options, () => this.spoken.list(), signal);
   }
   options;
   scene;
-  /** Milliseconds that the last frame and the last hover took on the main thread. */
-  spent = { frame: 0, overlay: 0, looked: 0 };
   ending = new AbortController();
   root;
   stage;
-  map = h("canvas", { class: "tlt-map", "aria-hidden": "true" });
-  base = h("canvas", { "aria-hidden": "true" });
-  over = h("canvas", { "aria-hidden": "true" });
-  spacer = h("div");
-  scroll = h("div", { class: "tlt-scroll", "aria-hidden": "true", tabindex: "-1" }, this.spacer);
   hint = new Hint();
   tip;
   menu;
   note = h("div", { class: "tlt-note tlt-warn", role: "alert", hidden: true });
   verdict = h("div", { class: "tlt-note tlt-verdict", role: "status", hidden: true });
   words = h("div", { class: "tlt-instead", role: "alert", hidden: true });
-  picture;
-  overlay;
+  drawing;
   history;
-  minimap;
   bar;
   legend;
   launches;
@@ -5428,20 +5692,9 @@ var View = class {
   remarks;
   spoken;
   texts;
-  theme;
-  frame = { width: 0, height: 0, gutter: 0, ratio: 1 };
+  told;
   tool = "select";
-  at = null;
   helping = null;
-  asked = 0;
-  barAt = 0;
-  stale = { frame: true, map: true };
-  later = 0;
-  /** While Python's wishes are carried out: they are not told back. */
-  quiet = false;
-  changed = false;
-  /** What is drawn while the events move on from the view before. */
-  moving = null;
   // From one run to the next
   asGhost() {
     const { events, header, state, ghost } = this.scene;
@@ -5452,19 +5705,11 @@ var View = class {
     return `${Math.max(Number.parseFloat(this.stage.style.height), wanted)}px`;
   }
   moveOn(before) {
-    const { scene } = this;
     this.tool = before.tool;
     this.use(this.tool);
-    const transition = Transition.of(scene, before.scene, this.theme);
-    if (transition) this.moving = { transition, picture: new Picture(this.base, transition.scene, this.texts) };
+    this.drawing.moveFrom(before.scene);
     before.close();
     this.draw();
-  }
-  /** Stop where the events are now: whoever points at one means that. */
-  arrive() {
-    if (!this.moving) return;
-    this.moving = null;
-    this.redraw();
   }
   /** Show these words in place of everything else; for the empty text, everything else. */
   say(words) {
@@ -5474,7 +5719,6 @@ var View = class {
   }
   listen(signal) {
     const { scene, stage } = this;
-    scene.on("frame", () => this.redraw());
     scene.on("hover", () => {
       this.legend.measure(scene.measured ? measuredText(scene, scene.measured) : "");
       this.ask();
@@ -5491,7 +5735,6 @@ var View = class {
       this.panel.aggregate();
       this.lines.mark();
       this.aggregate.show();
-      this.tellSelection();
     });
     let { unit } = scene.state;
     scene.on("state", () => {
@@ -5502,19 +5745,12 @@ var View = class {
       this.launches.show();
       this.lines.show();
       this.aggregate.show();
-      this.soon();
-    });
-    scene.on("moved", () => this.soon());
-    scene.on("codes", () => {
-      scene.paint.ink(this.theme);
-      scene.ghost?.ink(this.theme);
-      this.stale.map = true;
     });
     scene.on("message", () => {
       this.note.textContent = scene.message;
       this.note.hidden = !scene.message;
     });
-    this.keepFocus(signal);
+    keepFocus(this.root, stage, this.drawing.scroll, signal);
     this.root.addEventListener("keydown", (event) => this.key(event), { signal });
     this.root.addEventListener(
       "pointerdown",
@@ -5524,143 +5760,39 @@ var View = class {
       },
       { signal }
     );
-    for (const type of ["pointerdown", "keydown", "wheel"])
-      this.root.addEventListener(type, () => this.arrive(), { signal, passive: true, capture: true });
-    const scrolled = () => {
-      if (Math.abs(this.scroll.scrollTop - this.barAt) > 1) scene.scrollTo(this.scroll.scrollTop);
-    };
-    this.scroll.addEventListener("scroll", scrolled, { signal, passive: true });
-    onThemeChange(() => this.retheme(), signal);
     const sizes = new ResizeObserver(() => {
       this.bar.fit();
-      this.redraw();
+      this.drawing.redraw();
     });
     sizes.observe(stage);
-    const seen = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.redraw());
-    seen.observe(stage);
-    signal.addEventListener("abort", () => {
-      sizes.disconnect();
-      seen.disconnect();
-    });
-  }
-  /** Whatever is clicked, the lanes have the keys, but for a box that is typed into: else a notebook would have them. */
-  keepFocus(signal) {
-    const { root, stage } = this;
-    let byHand = false;
-    root.addEventListener("pointerdown", () => byHand = true, { signal, capture: true });
-    root.addEventListener("keydown", () => byHand = false, { signal, capture: true });
-    window.addEventListener("keydown", (event) => this.letSave(event), { signal, capture: true });
-    for (const type of ["click", "change"])
-      root.addEventListener(
-        type,
-        ({ target }) => {
-          const focused = focusedIn(root);
-          const elsewhere = focused === null || !root.contains(focused);
-          const done = focused === target.closest(type === "click" ? "button" : "select");
-          const plain2 = focused === root && getSelection()?.isCollapsed !== false;
-          if (byHand && (elsewhere || done || plain2 || focused === this.scroll)) stage.focus({ preventScroll: true });
-        },
-        { signal }
-      );
-  }
-  /** Saving is the notebook's, also from here: for this one key the mark is away by which its shortcuts are kept out. */
-  letSave(event) {
-    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
-    if (!event.composedPath().includes(this.root)) return;
-    const marked = [this.root, ...this.root.querySelectorAll(`[${SUPPRESS}]`)];
-    for (const element of marked) element.removeAttribute(SUPPRESS);
-    setTimeout(() => {
-      for (const element of marked) element.setAttribute(SUPPRESS, "true");
-    });
+    signal.addEventListener("abort", () => sizes.disconnect());
   }
   /** Take everything away. */
   close() {
     this.ending.abort();
-    cancelAnimationFrame(this.asked);
-    clearTimeout(this.later);
     this.hint.close();
     this.root.remove();
   }
-  // Drawing
-  retheme() {
-    this.theme = themeOf(this.root);
-    const { style } = this.root;
-    for (const key of ["ink", "soft", "line", "accent", "warn", "head"])
-      style.setProperty(`--tlt-${key}`, this.theme[key]);
-    style.colorScheme = this.theme.dark ? "dark" : "light";
-    this.scene.paint.ink(this.theme);
-    this.scene.ghost?.ink(this.theme);
-    this.stale.map = true;
-    this.redraw();
+  // What is drawn
+  get frame() {
+    return this.drawing.frame;
   }
-  redraw() {
-    this.stale.frame = true;
-    this.ask();
+  get theme() {
+    return this.drawing.theme;
+  }
+  /** Milliseconds that the last frame and the last hover took on the main thread. */
+  get spent() {
+    return this.drawing.spent;
+  }
+  get overlay() {
+    return this.drawing.overlay;
   }
   ask() {
-    if (this.asked || this.ending.signal.aborted) return;
-    this.asked = requestAnimationFrame(() => {
-      this.asked = 0;
-      this.draw();
-    });
+    this.drawing.ask();
   }
   /** Draw now what has changed. */
   draw() {
-    const { clientWidth, clientHeight } = this.stage;
-    if (clientWidth === 0 || clientHeight === 0) return;
-    const began = performance.now();
-    if (this.stale.frame) this.drawFrame(clientWidth, clientHeight);
-    const drawn = performance.now();
-    this.overlay.draw(this.frame, this.theme, this.at?.x ?? null);
-    this.tip.show(this.at, this.frame);
-    const done = performance.now();
-    if (this.stale.frame) Object.assign(this.spent, { frame: done - began, looked: this.picture.looked });
-    this.spent.overlay = done - drawn;
-    this.stale.frame = false;
-    if (this.moving) this.redraw();
-  }
-  drawFrame(clientWidth, height) {
-    const { scene } = this;
-    const ratio = (window.devicePixelRatio || 1) * this.scale;
-    const body = Math.max(height - AXIS - scene.rows.pinnedHeight, 0);
-    const scrolls = scene.rows.height > body;
-    const width = clientWidth - (scrolls ? SCROLLBAR : 0);
-    const gutter = Math.round(Math.min(Math.max(width * 0.2, LEAST_GUTTER), MOST_GUTTER));
-    this.frame = { width, height, gutter, ratio };
-    scene.viewHeight = body;
-    scene.scrollTo(scene.state.scroll);
-    this.scroll.hidden = !scrolls;
-    if (scrolls) {
-      this.scroll.style.top = `${AXIS + scene.rows.pinnedHeight}px`;
-      this.spacer.style.height = `${scene.rows.height}px`;
-      if (Math.abs(this.scroll.scrollTop - scene.state.scroll) > 1) this.scroll.scrollTop = scene.state.scroll;
-      this.barAt = this.scroll.scrollTop;
-    }
-    for (const canvas of [this.base, this.over]) {
-      const [w, h2] = [Math.round(width * ratio), Math.round(height * ratio)];
-      if (canvas.width === w && canvas.height === h2) continue;
-      [canvas.width, canvas.height] = [w, h2];
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${height}px`;
-    }
-    if (this.stale.map) {
-      this.stale.map = false;
-      this.minimap.count(this.ending.signal, this.theme);
-    }
-    if (this.moving && !this.moving.transition.step(performance.now())) this.moving = null;
-    (this.moving?.picture ?? this.picture).draw(this.frame, this.theme);
-    this.minimap.draw(clientWidth, gutter, ratio, this.theme);
-    this.root.dataset.drawn = "";
-  }
-  /** How much larger than it says everything is: for presenting. */
-  get scale() {
-    const { stage } = this;
-    return stage.offsetWidth ? stage.getBoundingClientRect().width / stage.offsetWidth : 1;
-  }
-  // Hovering
-  pointed(x, y) {
-    this.at = x === null ? null : { x, y };
-    this.ask();
+    this.drawing.draw();
   }
   // Hands
   /** Keys on the lanes, and those on a control for which it has no use itself. None goes on to the notebook. */
@@ -5702,7 +5834,7 @@ var View = class {
   present() {
     this.root.classList.toggle("tlt-present");
     this.bar.fit();
-    this.redraw();
+    this.drawing.redraw();
   }
   help() {
     if (this.helping) {
@@ -5758,92 +5890,26 @@ var View = class {
   setRemarks(remarks) {
     this.remarks.set(remarks);
   }
-  // What is taken away
-  offerFiles(near) {
-    const box2 = near.getBoundingClientRect();
-    const stage = this.stage.getBoundingClientRect();
-    const { selected, header } = this.scene;
-    const name2 = header.title || "timeline";
-    const fail = (error) => this.scene.say(error.message);
+  offer(near) {
     const picture = () => {
       this.draw();
-      return asPng(pictureOf([this.base, this.over], this.scene, this.frame, this.theme));
+      const { base, over } = this.drawing;
+      return pictureOf([base, over], this.scene, this.frame, this.theme);
     };
-    const entries = [
-      ["Copy the picture", () => this.copyPicture(picture()).catch(fail)],
-      ["Save the picture", () => picture().then((blob) => download(blob, `${name2}.png`), fail)],
-      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name2)],
-      [selected ? "Save the selection for Perfetto" : "Save for Perfetto", () => this.saveTrace(name2)]
-    ];
     const { onPage } = this.options;
-    if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
-    this.menu.show(entries, box2.left - stage.left - 120, 0);
-  }
-  async copyPicture(picture) {
-    if (!navigator.clipboard?.write) throw new Error("this page may not write to the clipboard: save the picture");
-    await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
-    this.scene.say("");
-  }
-  saveRows(name2) {
-    const { positions, note } = taken(this.scene);
-    download(new Blob([rowsOf(this.scene, this.texts, positions)], { type: "text/csv" }), `${name2}.csv`);
-    if (note) this.scene.say(note);
-  }
-  saveTrace(name2) {
-    const { positions, note } = taken(this.scene);
-    const text = chromeTrace(this.scene, positions, this.remarks.all);
-    download(new Blob([text], { type: "application/json" }), `${name2}.json`);
-    if (note) this.scene.say(note);
-  }
-  // Python's end
-  /** After a moment without further change, list what is in view and tell how the view was changed. */
-  soon() {
-    clearTimeout(this.later);
-    this.changed ||= !this.quiet;
-    this.later = window.setTimeout(() => {
-      this.spoken.list();
-      if (this.changed) this.options.onView?.(save(this.scene.state));
-      this.changed = false;
-    }, LATER_MS);
+    const seen = { picture, texts: this.texts, remarks: this.remarks.all, onPage: onPage && (() => onPage()) };
+    const left = near.getBoundingClientRect().left - this.stage.getBoundingClientRect().left;
+    this.menu.show(offers(this.scene, seen), left - 120, 0);
   }
   /** Take over a saved view; it is not told back. */
   setView(saved) {
-    if (JSON.stringify(save(this.scene.state)) === JSON.stringify({ ...save(this.scene.state), ...saved })) return;
-    this.quiet = true;
-    this.scene.restore(saved);
-    this.quiet = false;
-  }
-  tellSelection() {
-    if (this.quiet || !this.options.onSelection) return;
-    const { selected, events } = this.scene;
-    try {
-      this.options.onSelection(selected ? toRuns(selected.map((i) => events.id[i])) : new Uint32Array(0));
-    } catch (error) {
-      this.scene.say(error.message);
-    }
+    this.told.setView(saved);
   }
   /** Select these runs of positions in the frame; it is not told back. */
   setSelection(runs) {
-    const { scene } = this;
-    const ids = fromRuns(runs);
-    const positions = ids.map((id) => scene.events.positionOf(id)).sort();
-    if (sameNumbers(positions, scene.selected ?? new Uint32Array(0))) return;
-    this.quiet = true;
-    scene.area = null;
-    scene.select(positions.length ? positions : null);
-    this.quiet = false;
+    this.told.setSelection(runs);
   }
 };
-function focusedIn(root) {
-  return root.getRootNode().activeElement;
-}
-function isSpare({ target, key }) {
-  const button2 = target.closest("button");
-  return button2 !== null && !button2.closest("[role=menu], [role=dialog]") && !["Enter", " ", "Tab"].includes(key);
-}
-function sameNumbers(a, b) {
-  return a.length === b.length && a.every((value, i) => value === b[i]);
-}
 
 // src/mount.ts
 async function mount(element, data, options = {}, before = null) {
