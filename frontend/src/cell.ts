@@ -18,7 +18,7 @@ export function sourceButton(
   say: (words: string) => void,
 ): HTMLElement | string {
   const notebook = near.closest(".jp-Notebook");
-  if (!notebook || !CELL.test(source)) return text;
+  if (!notebook || !text || !CELL.test(source)) return text;
   const button = h("button", { type: "button", class: "tlt-source", title: "go to this line of the cell" }, text);
   button.addEventListener("click", async () => say(await goTo(notebook, source, code)));
   return button;

@@ -147,3 +147,11 @@ def test_a_cell_that_is_another_now_is_said(of_cell: Any, cells: list[tuple[int,
 def test_beside_no_notebook_the_source_is_text(of_cell: Any) -> None:
     tab = of_cell()
     assert tab.page.locator(".tlt-source").count() == 0
+
+
+def test_a_line_whose_code_is_not_known_has_no_empty_button(shared: Tab) -> None:
+    shared.do(NOTEBOOK, [[3, "T.gemm(A, B, C)"]])
+    shared.open_wire(encode(make_trace([span("mma", 0, 60, source="In [3]:2")])), view={"unit": "cycles"})
+    shared.press("o")
+    assert shared.page.locator(".tlt-lines .tlt-source").count() == 0
+    shared.do(NOTEBOOK, [])

@@ -4490,7 +4490,7 @@ var PATIENCE_MS = 1500;
 var MARKED_MS = 4e3;
 function sourceButton(near, text, source, code, say) {
   const notebook = near.closest(".jp-Notebook");
-  if (!notebook || !CELL.test(source)) return text;
+  if (!notebook || !text || !CELL.test(source)) return text;
   const button2 = h("button", { type: "button", class: "tlt-source", title: "go to this line of the cell" }, text);
   button2.addEventListener("click", async () => say(await goTo(notebook, source, code)));
   return button2;
