@@ -115,6 +115,24 @@ def neighbours(shift: int) -> Any:
     return neighbours
 
 
+def handed_on(meet: bool) -> Any:
+    """CTAs that read what their neighbours wrote, and write it again; ``meet``: behind a meeting of all CTAs, twice."""
+
+    @T.prim_func
+    def handed_on(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            tx = T.get_thread_binding()
+            A[bx * 128 + tx] = 1.0
+            if meet:
+                T.sync_grid()
+            B[bx * 128 + tx] = A[(bx + 1) % 4 * 128 + tx]
+            if meet:
+                T.sync_grid()
+            A[(bx + 2) % 4 * 128 + tx] = 2.0
+
+    return handed_on
+
+
 def counted(atomic: bool) -> Any:
     """All threads add to one element of shared memory."""
 

@@ -8,7 +8,17 @@ import pytest
 import tilelang.language as T
 import torch
 from kernels import REFERENCES, Reference
-from race_kernels import NO_BARRIERS_ADDED, copied, counted, exchange, halves, in_turns, neighbours, specialised
+from race_kernels import (
+    NO_BARRIERS_ADDED,
+    copied,
+    counted,
+    exchange,
+    halves,
+    handed_on,
+    in_turns,
+    neighbours,
+    specialised,
+)
 from source_lines import line_of
 
 from tltrace_nb import trace
@@ -91,6 +101,12 @@ def test_ctas_that_read_what_others_write() -> None:
     (race,) = races(neighbours(shift=128), torch.ones(1024), out_idx=[])
     assert race.first.who == "another CTA"
     assert races(neighbours(shift=0), torch.ones(1024), out_idx=[]) == []
+
+
+def test_what_ctas_hand_on_is_ordered_by_their_meeting() -> None:
+    given = torch.zeros(512), torch.zeros(512)
+    assert races(handed_on(meet=True), *given, out_idx=[]) == []
+    assert {race.first.who for race in races(handed_on(meet=False), *given, out_idx=[])} == {"another CTA"}
 
 
 def test_updates_race_unless_they_are_atomic() -> None:

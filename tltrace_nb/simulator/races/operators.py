@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from tvm import DataType, tirx
 
 from tltrace_nb.core.compile.ir import Expr, Stmt, op_name
+from tltrace_nb.simulator.races.barriers import ALL_CTAS
 from tltrace_nb.simulator.races.clocks import COPIES, PRODUCTS, STORES
 from tltrace_nb.simulator.races.descriptors import UNIT
 from tltrace_nb.simulator.races.shadow import READ, UPDATE, WRITE
@@ -303,7 +304,7 @@ class DeviceOperators:
         w.line(f"yield c.sync({rest[0]}, {rest[1]}, {place.mask})")
 
     def _sync_all(self, _: str, __: Any, place: Place) -> None:
-        self._w.line(f"yield c.sync(-1, 0, {place.mask})")
+        self._w.line(f"yield c.sync({ALL_CTAS}, 0, {place.mask})")
 
     def _come(self, _: str, call: Any, place: Place) -> None:
         number, count = (self._w.same(a, place) for a in call.args[:2])
