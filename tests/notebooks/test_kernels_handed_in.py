@@ -593,6 +593,7 @@ def test_lesson_12_on_a_maximum_by_shuffles(row: Row) -> None:
     said(reductions.largest, 12, "largest", row)
 
 
+@pytest.mark.wide
 def test_a_tree_is_right_and_not_what_was_asked() -> None:
     assert "still a tree" in reductions.largest(handed_in(12, "largest", given=True)).why
 

@@ -147,9 +147,8 @@ def test_what_cannot_be_checked_is_said() -> None:
     assert found.meta.note.startswith("not checked for races: it has the operation tl::CumSum2D")
 
 
-@pytest.mark.parametrize(
-    "reference", [pytest.param(r, marks=[pytest.mark.wide] if i % 6 else []) for i, r in enumerate(REFERENCES)], ids=str
-)
+@pytest.mark.some(4)
+@pytest.mark.parametrize("reference", REFERENCES, ids=str)
 def test_no_reference_has_a_race(reference: Reference) -> None:
     for architecture in reference.architectures:
         gpu = {"sm_80": "a100", "sm_90a": "h200"}[architecture]
