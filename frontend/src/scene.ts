@@ -161,10 +161,12 @@ export class Scene {
 
   /** The brushed area, else the focused event, else the selected ones, else everything. */
   showSelection(): void {
-    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
-    if (span) this.look(withRoom(span));
-    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
-    else this.showAll();
+    const chosen = this.focused >= 0 ? [this.focused] : (this.selected ?? []);
+    if (this.area) this.look(withRoom(this.area.span));
+    else if (chosen.length) {
+      this.look(withRoom(this.spanOfEvents(chosen)));
+      this.bring(this.events.laneOf(chosen[0]));
+    } else this.showAll();
   }
 
   spanOfEvents(positions: Iterable<number>): Span {
@@ -229,6 +231,11 @@ export class Scene {
         collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
         hidden: new Set([...hidden].filter((key) => !above.includes(key))),
       });
+    this.bring(lane);
+  }
+
+  /** Scroll to the strip that shows `lane`, be it that of a collapsed branch. */
+  private bring(lane: Lane): void {
     const strip = this.rows.showing(lane);
     if (!strip) return;
     const under = strip.top - strip.depth * HEAD; // heads that stay in sight are over it

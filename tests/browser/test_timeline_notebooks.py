@@ -307,9 +307,7 @@ def test_nbconvert_of_the_saved_notebook_shows_the_timeline(session: Session, br
 
 
 @pytest.mark.parametrize("protocols", [{"https", "data"}, {"https"}], ids=["with pictures", "without pictures"])
-def test_a_viewer_that_strips_scripts_shows_the_still_form(
-    session: Session, browser: Any, protocols: set[str]
-) -> None:
+def test_a_viewer_that_strips_scripts_shows_the_still_form(session: Session, browser: Any, protocols: set[str]) -> None:
     """As viewers of repositories do: known elements stay, of others what is in them, of scripts and styles nothing."""
     bleach = pytest.importorskip("bleach", reason="bleach is not installed")
     notebook = json.loads((session.home / "work" / "demo.ipynb").read_text())

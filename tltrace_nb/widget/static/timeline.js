@@ -4314,10 +4314,12 @@ var Scene = class {
   }
   /** The brushed area, else the focused event, else the selected ones, else everything. */
   showSelection() {
-    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
-    if (span) this.look(withRoom(span));
-    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
-    else this.showAll();
+    const chosen = this.focused >= 0 ? [this.focused] : this.selected ?? [];
+    if (this.area) this.look(withRoom(this.area.span));
+    else if (chosen.length) {
+      this.look(withRoom(this.spanOfEvents(chosen)));
+      this.bring(this.events.laneOf(chosen[0]));
+    } else this.showAll();
   }
   spanOfEvents(positions) {
     let from = Number.POSITIVE_INFINITY;
@@ -4374,6 +4376,10 @@ var Scene = class {
         collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
         hidden: new Set([...hidden].filter((key) => !above.includes(key)))
       });
+    this.bring(lane);
+  }
+  /** Scroll to the strip that shows `lane`, be it that of a collapsed branch. */
+  bring(lane) {
     const strip = this.rows.showing(lane);
     if (!strip) return;
     const under = strip.top - strip.depth * HEAD;
