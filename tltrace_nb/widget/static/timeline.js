@@ -3772,12 +3772,14 @@ var Picture = class {
     context.textAlign = "left";
     context.textBaseline = "middle";
     const step2 = this.step(frame);
-    for (const [time2, x] of this.tickPlaces(frame)) {
+    const ticks2 = this.tickPlaces(frame);
+    ticks2.forEach(([time2, x], n) => {
       context.fillStyle = theme.soft;
       context.fillRect(x, top - 5 * ratio, Math.max(1, Math.round(ratio)), 5 * ratio);
       const text = scene.axis.label(time2, step2);
-      if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
-    }
+      const next = ticks2[n + 1]?.[1] ?? width;
+      if (x + ruler.width(text) + 6 * ratio <= next) context.fillText(text, x + 4 * ratio, top / 2);
+    });
     context.fillStyle = theme.soft;
     const unit = scene.axis.unit === "ns" ? `ns since ${this.first} CTA` : "cycles since CTA entry";
     context.fillText(ruler.elide(unit, left - 16 * ratio), 8 * ratio, top / 2);
