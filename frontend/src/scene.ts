@@ -269,14 +269,19 @@ export class Scene {
     this.tell("focus");
   }
 
-  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
+  /** The next or previous event on the lane of the focused one; where none is focused, the first. */
   step(by: 1 | -1): void {
-    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : this.first);
+  }
+
+  /** Where the keys begin: at the first selected event, else at the first in view; -1 for none. */
+  private get first(): number {
+    return this.selected?.find((i) => this.events.code[i] !== HIDDEN) ?? firstInView(this);
   }
 
   /** To the lane above or below, at the same time. */
   stepLane(by: 1 | -1): void {
-    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
+    const next = this.focused >= 0 ? onNextLane(this, by) : this.first;
     if (next >= 0) this.focus(next);
   }
 

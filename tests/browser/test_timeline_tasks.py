@@ -86,8 +86,8 @@ def test_the_longest_wait_of_a_cta(tab: Tab, trace: FakeTrace) -> None:
 
     histogram = row.get_by_label("histogram").locator("svg")
     hands.click(histogram, position={"x": histogram.bounding_box()["width"] - 2, "y": 10})
-    hands.press("f")
     hands.press(".")
+    hands.press("f")
     panel = tab.page.locator(".tlt-panel")
     sync_api.expect(panel).to_contain_text("1 event selected")
     sync_api.expect(panel.locator("dl")).to_contain_text(f"payload{SLOW_STEP}")

@@ -3229,9 +3229,11 @@ function onNextLane(scene, by) {
 function firstInView(scene) {
   const { axis, rows, span, state, viewHeight } = scene;
   for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
-    if (strip.kind !== "lane") continue;
-    const near = nearest(scene, strip.node.lanes[0], span.from);
-    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+    if (strip.kind === "head") continue;
+    for (const lane of strip.node.lanes) {
+      const near = nearest(scene, lane, span.from);
+      if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+    }
   }
   return -1;
 }
@@ -4411,13 +4413,17 @@ var Scene = class {
     }
     this.tell("focus");
   }
-  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
+  /** The next or previous event on the lane of the focused one; where none is focused, the first. */
   step(by) {
-    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : this.first);
+  }
+  /** Where the keys begin: at the first selected event, else at the first in view; -1 for none. */
+  get first() {
+    return this.selected?.find((i) => this.events.code[i] !== HIDDEN) ?? firstInView(this);
   }
   /** To the lane above or below, at the same time. */
   stepLane(by) {
-    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
+    const next = this.focused >= 0 ? onNextLane(this, by) : this.first;
     if (next >= 0) this.focus(next);
   }
   /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
