@@ -341,12 +341,14 @@ export class Picture {
     context.textAlign = "left";
     context.textBaseline = "middle";
     const step = this.step(frame);
-    for (const [time, x] of this.tickPlaces(frame)) {
+    const ticks = this.tickPlaces(frame);
+    ticks.forEach(([time, x], n) => {
       context.fillStyle = theme.soft;
       context.fillRect(x, top - 5 * ratio, Math.max(1, Math.round(ratio)), 5 * ratio);
       const text = scene.axis.label(time, step);
-      if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
-    }
+      const next = ticks[n + 1]?.[1] ?? width; // near, where one launch ends and the next begins
+      if (x + ruler.width(text) + 6 * ratio <= next) context.fillText(text, x + 4 * ratio, top / 2);
+    });
     context.fillStyle = theme.soft;
     const unit = scene.axis.unit === "ns" ? `ns since ${this.first} CTA` : "cycles since CTA entry";
     context.fillText(ruler.elide(unit, left - 16 * ratio), 8 * ratio, top / 2);

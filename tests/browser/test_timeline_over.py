@@ -59,6 +59,14 @@ def test_waits_are_drawn_with_their_cause(tab: Tab) -> None:
     assert tab.page.locator(".tlt-verdict").inner_text().startswith("blocked: mma ← load ")
 
 
+def test_who_was_not_blocked_has_no_band() -> None:
+    trace = datasets.load("h200/pipeline_1")
+    assert (trace.waits(each=True)["blocked"] == 0).all()
+    over = waits(trace)
+    assert over["spans"]["cta"] == []
+    assert over["words"].startswith("no waits")
+
+
 def test_a_band_is_over_the_lanes_of_its_cta_at_its_time(tab: Tab) -> None:
     tab.open(TRACE, view={"arrows": "none", "unit": "cycles", "collapsed": []})
     frame = pd.DataFrame({"start": [1000, 1000], "end": [2000, 2000], "cta": [1, 1], "thread": [0, 128]})
@@ -108,7 +116,7 @@ def test_a_timeline_is_asked_by_its_view_and_by_its_author() -> None:
     timeline = Timeline(TRACE)
     timeline._handle_custom_msg({"kind": "over", "which": "waits"}, [])
     assert timeline.over["which"] == "waits"
-    assert len(timeline.over["spans"]["cta"]) == len(TRACE.waits(each=True))
+    assert len(timeline.over["spans"]["cta"]) == len(TRACE.waits(each=True).query("blocked > 0"))
     timeline.show(TRACE.waits(each=True).query("blocked > 100"), "long ones")
     assert timeline.over["words"] == "long ones"
     json.dumps(timeline.over)

@@ -3229,9 +3229,11 @@ function onNextLane(scene, by) {
 function firstInView(scene) {
   const { axis, rows, span, state, viewHeight } = scene;
   for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
-    if (strip.kind !== "lane") continue;
-    const near = nearest(scene, strip.node.lanes[0], span.from);
-    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+    if (strip.kind === "head") continue;
+    for (const lane of strip.node.lanes) {
+      const near = nearest(scene, lane, span.from);
+      if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+    }
   }
   return -1;
 }
@@ -3772,12 +3774,14 @@ var Picture = class {
     context.textAlign = "left";
     context.textBaseline = "middle";
     const step2 = this.step(frame);
-    for (const [time2, x] of this.tickPlaces(frame)) {
+    const ticks2 = this.tickPlaces(frame);
+    ticks2.forEach(([time2, x], n) => {
       context.fillStyle = theme.soft;
       context.fillRect(x, top - 5 * ratio, Math.max(1, Math.round(ratio)), 5 * ratio);
       const text = scene.axis.label(time2, step2);
-      if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
-    }
+      const next = ticks2[n + 1]?.[1] ?? width;
+      if (x + ruler.width(text) + 6 * ratio <= next) context.fillText(text, x + 4 * ratio, top / 2);
+    });
     context.fillStyle = theme.soft;
     const unit = scene.axis.unit === "ns" ? `ns since ${this.first} CTA` : "cycles since CTA entry";
     context.fillText(ruler.elide(unit, left - 16 * ratio), 8 * ratio, top / 2);
@@ -4314,10 +4318,12 @@ var Scene = class {
   }
   /** The brushed area, else the focused event, else the selected ones, else everything. */
   showSelection() {
-    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
-    if (span) this.look(withRoom(span));
-    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
-    else this.showAll();
+    const chosen = this.focused >= 0 ? [this.focused] : this.selected ?? [];
+    if (this.area) this.look(withRoom(this.area.span));
+    else if (chosen.length) {
+      this.look(withRoom(this.spanOfEvents(chosen)));
+      this.bring(this.events.laneOf(chosen[0]));
+    } else this.showAll();
   }
   spanOfEvents(positions) {
     let from = Number.POSITIVE_INFINITY;
@@ -4374,6 +4380,10 @@ var Scene = class {
         collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
         hidden: new Set([...hidden].filter((key) => !above.includes(key)))
       });
+    this.bring(lane);
+  }
+  /** Scroll to the strip that shows `lane`, be it that of a collapsed branch. */
+  bring(lane) {
     const strip = this.rows.showing(lane);
     if (!strip) return;
     const under = strip.top - strip.depth * HEAD;
@@ -4403,13 +4413,17 @@ var Scene = class {
     }
     this.tell("focus");
   }
-  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
+  /** The next or previous event on the lane of the focused one; where none is focused, the first. */
   step(by) {
-    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : this.first);
+  }
+  /** Where the keys begin: at the first selected event, else at the first in view; -1 for none. */
+  get first() {
+    return this.selected?.find((i) => this.events.code[i] !== HIDDEN) ?? firstInView(this);
   }
   /** To the lane above or below, at the same time. */
   stepLane(by) {
-    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
+    const next = this.focused >= 0 ? onNextLane(this, by) : this.first;
     if (next >= 0) this.focus(next);
   }
   /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
