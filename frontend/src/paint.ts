@@ -110,8 +110,12 @@ export class Paint {
     return this.events.code[i] >= DIM ? theme.soft : ink(this.colorOf(i));
   }
 
+  nameRgb(name: number): Rgb {
+    return parse(this.palette[this.nameColor[name]]);
+  }
+
   nameCss(name: number): string {
-    return css(parse(this.palette[this.nameColor[name]]));
+    return css(this.nameRgb(name));
   }
 }
 

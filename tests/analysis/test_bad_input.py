@@ -19,6 +19,7 @@ from tltrace_nb.core.trace import Trace, TraceMeta
 
 ANALYSES: dict[str, Callable[[Trace], Table]] = {
     "summary": Trace.summary,
+    "nesting": Trace.nesting,
     "occupancy": Trace.occupancy,
     "waves": Trace.waves,
     "waves by SM": lambda trace: trace.waves("sm"),
