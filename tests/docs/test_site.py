@@ -219,5 +219,5 @@ def test_every_option_of_the_magics_is_in_the_reference(site: Path) -> None:
 def test_every_lesson_is_on_the_page_for_teachers() -> None:
     lessons = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert lessons == set(
-        re.findall(r"^\| `(\d\d_\w+)` ", (DOCS / "teaching.md").read_text(encoding="utf-8"), re.MULTILINE)
+        re.findall(r"^\| `((?:\d\d|lab_\d)_\w+)` ", (DOCS / "teaching.md").read_text(encoding="utf-8"), re.MULTILINE)
     )

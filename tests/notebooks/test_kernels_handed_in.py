@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from handed_in import Row, handed_in
+from lab_rows import TABLES as LABS
 
 from tltrace_nb.course import (
     bandwidth_and_roofline,
@@ -535,6 +536,10 @@ def page() -> str:
     for title, rows in TABLES.items():
         lines = [f"| {row.kind} | {row.what} | {row.says.replace('|', ' or ')} |" for row in rows]
         parts.append("\n".join([f"## {title}", "", "| Handed in | | The check says |", "|---|---|---|", *lines]))
+    for title, lab in LABS.items():
+        lines = [f"| {row.kind} | {row.what} | {row.earns} of 10 | {row.says} |" for row in lab.rows]
+        head = ["| Handed in | | Points | Where one is missing, the check says |", "|---|---|---|---|"]
+        parts.append("\n".join([f"## {title}", "", *head, *lines]))
     return "\n\n".join(parts) + "\n"
 
 

@@ -1142,6 +1142,11 @@ var Paint = class {
   colorOf(i) {
     return this.colors[this.events.code[i] % DIM];
   }
+  /** The colour of the bar of event `i` on the ground of `theme`. */
+  barOf(i, theme) {
+    const full = this.colorOf(i);
+    return css(this.events.code[i] >= DIM ? mix(full, theme.ground, 0.8) : full);
+  }
   /** Whether text on event `i` is black or white. */
   textOn(i, theme) {
     return this.events.code[i] >= DIM ? theme.soft : ink(this.colorOf(i));
@@ -3956,12 +3961,22 @@ var Picture = class {
     context.fillStyle = css(theme.ground);
     context.fillRect(0, 0, width, height);
     this.looked = 0;
-    this.part(shown.slice(pinned), split, frame.height, frame, theme);
-    this.part(shown.slice(0, pinned), AXIS, split, frame, theme);
-    if (scene.state.arrows === "all") {
+    const parts = [
+      { strips: shown.slice(pinned), from: split, to: frame.height, notes: this.collected(ratio) },
+      { strips: shown.slice(0, pinned), from: AXIS, to: split, notes: this.collected(ratio) }
+    ].filter(({ strips }) => strips.length);
+    for (const part of parts) this.part(part, frame, theme);
+    const arrows = scene.state.arrows === "all" && scene.events.flowSrc.length > 0;
+    if (arrows) {
       context.save();
       clip(context, left, top, width - left, height - top);
       this.arrows(shown, frame, theme);
+      context.restore();
+    }
+    for (const { from, to, notes: notes2 } of parts) {
+      context.save();
+      clip(context, left, px(from), width - left, px(to) - px(from));
+      this.labels(notes2, theme, frame, arrows);
       context.restore();
     }
     if (pinned) {
@@ -3974,25 +3989,25 @@ var Picture = class {
     this.axis(frame, theme);
     if (!scene.events.count) this.nothing(frame, theme);
   }
-  /** Strips that have the canvas between two heights: those that are pinned, or those that are scrolled. */
-  part(shown, from, to, frame, theme) {
-    const { context, scene } = this;
+  /** Strips that are pinned, or those that are scrolled, but for what is written on their bars. */
+  part({ strips: shown, from, to, notes: notes2 }, frame, theme) {
+    const { context } = this;
     const { ratio } = frame;
     const [top, bottom, left, width] = [from, to, frame.gutter, frame.width].map((value) => Math.round(value * ratio));
-    if (!shown.length) return;
     context.save();
     clip(context, 0, top, width, bottom - top);
     this.bands(shown, theme, frame);
     this.grid(frame, theme);
     this.names(shown, frame, theme);
     clip(context, left, top, width - left, bottom - top);
-    const notes2 = new Collected(Math.round(13 * ratio), scene.events);
     this.bars(shown, frame, notes2);
     this.ghosts(shown, frame);
     this.torn(notes2, theme, ratio);
     this.points(notes2, theme, ratio);
-    this.labels(notes2, theme, frame);
     context.restore();
+  }
+  collected(ratio) {
+    return new Collected(Math.round(13 * ratio), this.scene.events);
   }
   bands(shown, theme, { width, ratio }) {
     const { context } = this;
@@ -4131,7 +4146,8 @@ var Picture = class {
       context.stroke();
     }
   }
-  labels(notes2, theme, { ratio, gutter, width }) {
+  /** What is written on bars and points; where arrows may cross it, on a ground of the bar's colour. */
+  labels(notes2, theme, { ratio, gutter, width }, grounded) {
     const { context, scene, texts, ruler } = this;
     const [pad, gap] = [4 * ratio, 5 * ratio];
     const [left, right] = [gutter * ratio, width * ratio];
@@ -4139,9 +4155,14 @@ var Picture = class {
     context.textAlign = "left";
     context.textBaseline = "middle";
     let style = "";
-    const write = (i, from, room, y, color) => {
+    const write = (i, from, room, y, color, ground = "") => {
       const words = fitted(texts.name(i), texts.payload(i), room, gap, ruler);
       if (!words) return;
+      if (ground) {
+        const wide = words.payload ? words.at + ruler.width(words.payload) : ruler.width(words.name);
+        context.fillStyle = style = ground;
+        context.fillRect(from - ratio, y - LETTERS / 2 * ratio, wide + 2 * ratio, LETTERS * ratio);
+      }
       if (style !== color) context.fillStyle = style = color;
       if (words.name) context.fillText(words.name, from, y);
       if (words.payload) {
@@ -4156,7 +4177,8 @@ var Picture = class {
       const begin2 = Math.max(from, left) + inset;
       const room = Math.min(to, right) - begin2 - inset + ratio;
       if (room < 7 * ratio) continue;
-      write(i, begin2, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
+      const ground = grounded ? scene.paint.barOf(i, theme) : "";
+      write(i, begin2, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme), ground);
     }
     for (const { i, from, top, height, room } of notes2.points) {
       if (height < tall) continue;
