@@ -133,6 +133,20 @@ def handed_on(meet: bool) -> Any:
     return handed_on
 
 
+def scanned(dim: int) -> Any:
+    """Sums along one axis of shared memory."""
+
+    @T.prim_func
+    def scanned(A: T.Tensor((16, 128), "float32"), B: T.Tensor((16, 128), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((16, 128), "float32")
+            T.copy(A, s)
+            T.cumsum(s, dim=dim)
+            T.copy(s, B)
+
+    return scanned
+
+
 def counted(atomic: bool) -> Any:
     """All threads add to one element of shared memory."""
 

@@ -17,6 +17,7 @@ from race_kernels import (
     handed_on,
     in_turns,
     neighbours,
+    scanned,
     specialised,
 )
 from source_lines import line_of
@@ -136,15 +137,24 @@ def test_races_are_found_without_values_too() -> None:
 
 def test_what_cannot_be_checked_is_said() -> None:
     @T.prim_func
-    def running(A: T.Tensor((16, 128), "float32"), B: T.Tensor((16, 128), "float32")):
+    def counted(A: T.Tensor((1,), "int32"), B: T.Tensor((128,), "int32")):
         with T.Kernel(1, threads=128):
-            s = T.alloc_shared((16, 128), "float32")
-            T.copy(A, s)
-            T.cumsum(s, dim=1)
-            T.copy(s, B)
+            s = T.alloc_shared((128,), "int32")
+            tx = T.get_thread_binding()
+            s[T.atomic_add(A[0], 1, return_prev=True)] = tx
+            B[tx] = s[tx]
 
-    _, found = simulate(running, [torch.ones(16, 128)])
-    assert found.meta.note.startswith("not checked for races: it has the operation tl::CumSum2D")
+    _, found = simulate(counted, [torch.zeros(1, dtype=torch.int32)])
+    assert found.meta.note.startswith("not checked for races: ")
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("added", [True, False])
+def test_a_scan_is_ordered_by_the_barriers_around_it(dim: int, added: bool) -> None:
+    found = races(scanned(dim), torch.ones(16, 128), added=added)
+    assert {(race.element.partition("[")[0], race.first.does) for race in found} == (
+        set() if added else {("s", "writes it")}
+    )
 
 
 @pytest.mark.some(4)
