@@ -142,7 +142,7 @@ class Strand:
         at.shadow.access(kind, places.ravel(), who, who, self._clocks.known[who, who], site)
 
     def scan(self, kind: int, at: Memory, begin: int, how: tuple[int, ...], site: int) -> None:
-        """Warps go along lines, each along every so many-th. ``how``: lines, elements of each, strides of both, warps."""
+        """Warps go along lines of their own. ``how``: lines, elements of each, the strides of both, how many warps."""
         assert at.shadow is not None
         self._spend()
         lines, length, apart, step, warps = how
