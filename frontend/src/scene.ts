@@ -163,10 +163,12 @@ export class Scene {
 
   /** The brushed area, else the focused event, else the selected ones, else everything. */
   showSelection(): void {
-    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
-    if (span) this.look(withRoom(span));
-    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
-    else this.showAll();
+    const chosen = this.focused >= 0 ? [this.focused] : (this.selected ?? []);
+    if (this.area) this.look(withRoom(this.area.span));
+    else if (chosen.length) {
+      this.look(withRoom(this.spanOfEvents(chosen)));
+      this.bring(this.events.laneOf(chosen[0]));
+    } else this.showAll();
   }
 
   spanOfEvents(positions: Iterable<number>): Span {
@@ -231,6 +233,11 @@ export class Scene {
         collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
         hidden: new Set([...hidden].filter((key) => !above.includes(key))),
       });
+    this.bring(lane);
+  }
+
+  /** Scroll to the strip that shows `lane`, be it that of a collapsed branch. */
+  private bring(lane: Lane): void {
     const strip = this.rows.showing(lane);
     if (!strip) return;
     const under = strip.top - strip.depth * HEAD; // heads that stay in sight are over it
@@ -264,14 +271,19 @@ export class Scene {
     this.tell("focus");
   }
 
-  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
+  /** The next or previous event on the lane of the focused one; where none is focused, the first. */
   step(by: 1 | -1): void {
-    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : this.first);
+  }
+
+  /** Where the keys begin: at the first selected event, else at the first in view; -1 for none. */
+  private get first(): number {
+    return this.selected?.find((i) => this.events.code[i] !== HIDDEN) ?? firstInView(this);
   }
 
   /** To the lane above or below, at the same time. */
   stepLane(by: 1 | -1): void {
-    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
+    const next = this.focused >= 0 ? onNextLane(this, by) : this.first;
     if (next >= 0) this.focus(next);
   }
 

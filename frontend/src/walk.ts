@@ -46,13 +46,15 @@ export function onNextLane(scene: Sight, by: 1 | -1): number {
   return -1;
 }
 
-/** The first event in view on the first lane in view that has one; -1 for none. */
+/** The first event in view on the first lane in view, folded or not, that has one; -1 for none. */
 export function firstInView(scene: Sight): number {
   const { axis, rows, span, state, viewHeight } = scene;
   for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
-    if (strip.kind !== "lane") continue;
-    const near = nearest(scene, strip.node.lanes[0], span.from);
-    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+    if (strip.kind === "head") continue;
+    for (const lane of strip.node.lanes) {
+      const near = nearest(scene, lane, span.from);
+      if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+    }
   }
   return -1;
 }

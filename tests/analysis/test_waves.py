@@ -127,6 +127,7 @@ def test_the_time_of_an_sm_is_busy_idle_or_tail() -> None:
     assert rows["tail_ns"].tolist() == pytest.approx([2000, 0])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("gpu", ["h200", "a100", "rtx4090", "t4"])
 def test_no_time_is_negative_where_a_cycle_is_no_whole_part_of_a_ns(gpu: str) -> None:
     ghz = preset(gpu).clock_ghz

@@ -154,6 +154,7 @@ def test_words_stand_in_place_of_the_events_until_there_are_some(tab: Tab) -> No
     assert tab.page.locator(".tlt-before").is_visible()
 
 
+@pytest.mark.wide
 def test_a_hundred_runs_leave_one_view_and_as_many_listeners_as_one(tab: Tab) -> None:
     render(tab, BEFORE)
     change(tab, AFTER)

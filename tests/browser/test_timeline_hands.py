@@ -372,6 +372,31 @@ def test_what_is_brushed_or_measured_keeps_its_colours_and_its_ticks(tab: Tab, t
     tab.press("v")
 
 
+def test_f_goes_to_what_is_selected_on_a_lane_out_of_sight(shared: Tab) -> None:
+    trace = pipeline(ctas=20)
+    tab = shared.open(trace, height=200)
+    found = ids(trace, "cta == 17 and name == 'mma'")[:1]
+    tab.do("(ids) => view.setSelection(new Uint8Array(new Uint32Array(ids.flatMap((id) => [id, 1])).buffer))", found)
+    tab.press("f")
+    box, (_, y) = tab.stage.bounding_box(), tab.at(found[0])
+    assert box["y"] + 26 < y < box["y"] + box["height"]
+
+
+def test_an_arrow_key_reaches_into_a_folded_branch(shared: Tab) -> None:
+    tab = shared.open(pipeline(ctas=3))
+    tab.scene("scene.fold(true)")
+    tab.press("ArrowRight")
+    assert focused(tab) >= 0
+    assert tab.page.locator(".tlt-panel dl").is_visible()
+
+
+def test_arrow_keys_begin_at_what_is_selected(tab: Tab, trace: FakeTrace) -> None:
+    found = ids(trace, "cta == 1 and name == 'mma'")[:1]
+    tab.do("(ids) => view.setSelection(new Uint8Array(new Uint32Array(ids.flatMap((id) => [id, 1])).buffer))", found)
+    tab.press("ArrowRight")
+    assert focused(tab) == found[0]
+
+
 def test_measuring_selects_nothing(tab: Tab) -> None:
     tab.press("m")
     tab.drag(inside(tab, 100, -15), inside(tab, 300, -15))

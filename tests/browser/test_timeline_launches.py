@@ -1,5 +1,6 @@
 """Several launches of a cell: one time axis, lanes for each, and which of them are shown."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,6 +11,20 @@ from tltrace_nb.render.launches import Kept, together
 from tltrace_nb.widget.wire import encode
 
 pytestmark = pytest.mark.browser
+
+LABELS = """() => {
+  const found = [];
+  const draw = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    if (y === 13 && x > view.frame.gutter) found.push([x, x + this.measureText(text).width]);
+    draw.call(this, text, x, y);
+  };
+  view.redraw();
+  view.draw();
+  CanvasRenderingContext2D.prototype.fillText = draw;
+  return found;
+}"""
+"""From where to where the times on the axis are written."""
 
 
 @pytest.fixture
@@ -48,6 +63,18 @@ def test_both_kernels_are_on_one_axis_one_after_the_other(tab: Tab) -> None:
     assert second["from"] > first["to"]
     assert tab.scene("scene.span.from") <= first["from"]
     assert tab.scene("scene.span.to") >= second["to"]
+
+
+@pytest.mark.parametrize("wide", [700, 900, 1200])
+def test_the_times_of_two_launches_do_not_run_into_each_other(browser: Any, wide: int) -> None:
+    trace = datasets.load("h200/waves_full")
+    launches = together([Kept(trace, "first", 1, 0), Kept(trace, "last", 1, 1)])
+    tab = Tab(browser, viewport={"width": wide, "height": 800})
+    tab.open_wire(encode(launches, launches=launches.facts))
+    labels = tab.do(LABELS)
+    assert len(labels) > 2
+    assert [(one, after) for one, after in pairwise(sorted(labels)) if one[1] > after[0]] == []
+    tab.page.close()
 
 
 def test_alt_click_shows_one_alone_and_one_always_stays(tab: Tab) -> None:

@@ -1,6 +1,7 @@
-"""The timeline in real notebooks: JupyterLab and Notebook 7, with a kernel and without; nbconvert; marimo."""
+"""The timeline in real notebooks: JupyterLab and Notebook 7, with a kernel and without; nbconvert; viewers; marimo."""
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -299,6 +300,42 @@ def test_what_is_not_trusted_shows_the_still_form(session: Session, browser: Any
         sync_api.expect(lab.cell(tab, SHOWN).locator("table")).to_contain_text("scale")
         assert lab.cell(tab, SHOWN).locator(".jp-OutputArea-output").last.inner_text() == ""
         tab.close()
+
+
+def test_nbconvert_of_the_saved_notebook_shows_the_timeline(session: Session, browser: Any, tmp_path: Path) -> None:
+    """Without a kernel, and without running anything."""
+    pytest.importorskip("nbconvert", reason="nbconvert is not installed")
+    shutil.copy(session.home / "work" / "demo.ipynb", tmp_path)
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "demo.ipynb"]
+    subprocess.run(command, cwd=tmp_path, env=lab.environment(tmp_path), check=True, timeout=lab.PATIENCE_S)
+    tab = browser.new_page()
+    tab.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
+    tab.goto((tmp_path / "demo.html").as_uri())
+    for number in (TRACED, SHOWN):
+        code = tab.locator(".jp-CodeCell").nth(number)
+        code.scroll_into_view_if_needed()
+        sync_api.expect(code.locator(DRAWN).locator(".tlt-bar")).to_contain_text("16 events")
+        sync_api.expect(code.locator(".tltrace-still img")).to_be_hidden()
+    tab.close()
+
+
+@pytest.mark.parametrize("protocols", [{"https", "data"}, {"https"}], ids=["with pictures", "without pictures"])
+def test_a_viewer_that_strips_scripts_shows_the_still_form(session: Session, browser: Any, protocols: set[str]) -> None:
+    """As viewers of repositories do: known elements stay, of others what is in them, of scripts and styles nothing."""
+    bleach = pytest.importorskip("bleach", reason="bleach is not installed")
+    notebook = json.loads((session.home / "work" / "demo.ipynb").read_text())
+    html = "".join(notebook["cells"][SHOWN]["outputs"][0]["data"]["text/html"])
+    html = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
+    kept = {"div", "p", "img", "span", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"}
+    html = bleach.clean(html, tags=kept, attributes={"img": ["src", "alt"]}, protocols=protocols, strip=True)
+    tab = browser.new_page()
+    tab.set_content(html)
+    picture = tab.locator("img")
+    assert (picture.evaluate("image => image.naturalWidth") > 800) == ("data" in protocols)
+    assert picture.get_attribute("alt")
+    sync_api.expect(tab.locator("table")).to_contain_text("scale")
+    assert len(tab.locator("body").inner_text()) < 1000
+    tab.close()
 
 
 MARIMO = """

@@ -60,6 +60,14 @@ def test_waits_are_drawn_with_their_cause(tab: Tab) -> None:
     assert tab.page.locator(".tlt-verdict").inner_text().startswith("blocked: mma ← load ")
 
 
+def test_who_was_not_blocked_has_no_band() -> None:
+    trace = datasets.load("h200/pipeline_1")
+    assert (trace.waits(each=True)["blocked"] == 0).all()
+    over = waits(trace)
+    assert over["spans"]["cta"] == []
+    assert over["words"].startswith("no waits")
+
+
 def test_waves_and_idle_sms_are_drawn_and_said_in_words(tab: Tab) -> None:
     trace = datasets.load("h200/balance_one_cta_each")
     tab.open(trace, view={"arrows": "none"})
@@ -148,7 +156,7 @@ def test_a_timeline_is_asked_by_its_view_and_by_its_author() -> None:
     timeline = Timeline(TRACE)
     timeline._handle_custom_msg({"kind": "over", "which": "waits"}, [])
     assert timeline.over["which"] == "waits"
-    assert len(timeline.over["spans"]["cta"]) == len(TRACE.waits(each=True))
+    assert len(timeline.over["spans"]["cta"]) == len(TRACE.waits(each=True).query("blocked > 0"))
     timeline.show(TRACE.waits(each=True).query("blocked > 100"), "long ones")
     assert timeline.over["words"] == "long ones"
     json.dumps(timeline.over)

@@ -1,7 +1,7 @@
 """The pages of the documentation and the fenced blocks in them.
 
-In: ``README.md`` and ``docs/**/*.md``. Out: :class:`Page`, :class:`Block`. What a block's fence says decides what
-happens to it:
+In: ``README.md`` and ``docs/**/*.md``. Out: :class:`Page`, :class:`Block`, and the site that is built of them. What a
+block's fence says decides what happens to it:
 
 - ``python`` runs in an IPython shell, the blocks of a page one after another in one namespace;
 - ``python title="NAME"`` is written to the file of that name;
@@ -13,6 +13,8 @@ happens to it:
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
@@ -82,6 +84,14 @@ class Page:
                 reason=found[1] if found else None,
                 output=output if runs else None,
             )
+
+
+def built(folder: Path) -> Path:
+    """The site, built without a warning: a page outside of the menu is one, too."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert made.returncode == 0, made.stdout + made.stderr
+    return folder
 
 
 def pages() -> list[Page]:

@@ -189,10 +189,7 @@ def _notes(plan: Steps, ids: list[int]) -> Iterator[bytes]:
     for note, id_ in zip(plan.notes, ids, strict=True):
         lasts = note.end > note.start
         event = integer(_TYPE, _TYPES[Phase.BEGIN if lasts else Phase.INSTANT]) + integer(_TRACK_UUID, id_)
-        event += string(_EVENT_NAME, note.text)
-        event += b"".join(
-            message(_ANNOTATION, string(_OWN_NAME, key) + _value(value)) for key, value in note.about.items()
-        )
+        event += string(_EVENT_NAME, note.text) + _named_values(note.about)
         yield _OF_EVENT + integer(_TIMESTAMP, note.start) + message(_TRACK_EVENT, event)
         if lasts:
             event = integer(_TYPE, _TYPES[Phase.END]) + integer(_TRACK_UUID, id_)

@@ -86,7 +86,7 @@ def waits(trace: TraceLike) -> dict[str, Any]:
 
         automatic = one.events["name"].astype(str).str.startswith(AUTOMATIC_WAITS[:-1]).any()
         found = waits(one, AUTOMATIC_WAITS if automatic else (), each=True)
-        return pd.DataFrame(found), found.notes
+        return pd.DataFrame(found[found["blocked"] > 0]), found.notes
 
     found, notes = _of_all(trace, of)
     if found.empty:

@@ -1142,6 +1142,11 @@ var Paint = class {
   colorOf(i) {
     return this.colors[this.events.code[i] % DIM];
   }
+  /** The colour of the bar of event `i` on the ground of `theme`. */
+  barOf(i, theme) {
+    const full = this.colorOf(i);
+    return css(this.events.code[i] >= DIM ? mix(full, theme.ground, 0.8) : full);
+  }
   /** Whether text on event `i` is black or white. */
   textOn(i, theme) {
     return this.events.code[i] >= DIM ? theme.soft : ink(this.colorOf(i));
@@ -2525,9 +2530,11 @@ function onNextLane(scene, by) {
 function firstInView(scene) {
   const { axis, rows, span, state, viewHeight } = scene;
   for (const strip of rows.between(state.scroll, state.scroll + viewHeight)) {
-    if (strip.kind !== "lane") continue;
-    const near = nearest(scene, strip.node.lanes[0], span.from);
-    if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+    if (strip.kind === "head") continue;
+    for (const lane of strip.node.lanes) {
+      const near = nearest(scene, lane, span.from);
+      if (near >= 0 && axis.endOf(near) >= span.from && axis.startOf(near) <= span.to) return near;
+    }
   }
   return -1;
 }
@@ -2970,12 +2977,22 @@ var Picture = class {
     context.fillStyle = css(theme.ground);
     context.fillRect(0, 0, width, height);
     this.looked = 0;
-    this.part(shown.slice(pinned), split, frame.height, frame, theme);
-    this.part(shown.slice(0, pinned), AXIS, split, frame, theme);
-    if (scene.state.arrows === "all") {
+    const parts = [
+      { strips: shown.slice(pinned), from: split, to: frame.height, notes: this.collected(ratio) },
+      { strips: shown.slice(0, pinned), from: AXIS, to: split, notes: this.collected(ratio) }
+    ].filter(({ strips }) => strips.length);
+    for (const part of parts) this.part(part, frame, theme);
+    const arrows = scene.state.arrows === "all" && scene.events.flowSrc.length > 0;
+    if (arrows) {
       context.save();
       clip(context, left, top, width - left, height - top);
       this.arrows(shown, frame, theme);
+      context.restore();
+    }
+    for (const { from, to, notes: notes2 } of parts) {
+      context.save();
+      clip(context, left, px(from), width - left, px(to) - px(from));
+      this.labels(notes2, theme, frame, arrows);
       context.restore();
     }
     if (pinned) {
@@ -2988,25 +3005,25 @@ var Picture = class {
     this.axis(frame, theme);
     if (!scene.events.count) this.nothing(frame, theme);
   }
-  /** Strips that have the canvas between two heights: those that are pinned, or those that are scrolled. */
-  part(shown, from, to, frame, theme) {
-    const { context, scene } = this;
+  /** Strips that are pinned, or those that are scrolled, but for what is written on their bars. */
+  part({ strips: shown, from, to, notes: notes2 }, frame, theme) {
+    const { context } = this;
     const { ratio } = frame;
     const [top, bottom, left, width] = [from, to, frame.gutter, frame.width].map((value) => Math.round(value * ratio));
-    if (!shown.length) return;
     context.save();
     clip(context, 0, top, width, bottom - top);
     this.bands(shown, theme, frame);
     this.grid(frame, theme);
     this.names(shown, frame, theme);
     clip(context, left, top, width - left, bottom - top);
-    const notes2 = new Collected(Math.round(13 * ratio), scene.events);
     this.bars(shown, frame, notes2);
     this.ghosts(shown, frame);
     this.torn(notes2, theme, ratio);
     this.points(notes2, theme, ratio);
-    this.labels(notes2, theme, frame);
     context.restore();
+  }
+  collected(ratio) {
+    return new Collected(Math.round(13 * ratio), this.scene.events);
   }
   bands(shown, theme, { width, ratio }) {
     const { context } = this;
@@ -3145,7 +3162,8 @@ var Picture = class {
       context.stroke();
     }
   }
-  labels(notes2, theme, { ratio, gutter, width }) {
+  /** What is written on bars and points; where arrows may cross it, on a ground of the bar's colour. */
+  labels(notes2, theme, { ratio, gutter, width }, grounded) {
     const { context, scene, texts, ruler } = this;
     const [pad, gap] = [4 * ratio, 5 * ratio];
     const [left, right] = [gutter * ratio, width * ratio];
@@ -3153,9 +3171,14 @@ var Picture = class {
     context.textAlign = "left";
     context.textBaseline = "middle";
     let style = "";
-    const write = (i, from, room, y, color) => {
+    const write = (i, from, room, y, color, ground = "") => {
       const words = fitted(texts.name(i), texts.payload(i), room, gap, ruler);
       if (!words) return;
+      if (ground) {
+        const wide = words.payload ? words.at + ruler.width(words.payload) : ruler.width(words.name);
+        context.fillStyle = style = ground;
+        context.fillRect(from - ratio, y - LETTERS / 2 * ratio, wide + 2 * ratio, LETTERS * ratio);
+      }
       if (style !== color) context.fillStyle = style = color;
       if (words.name) context.fillText(words.name, from, y);
       if (words.payload) {
@@ -3170,7 +3193,8 @@ var Picture = class {
       const begin2 = Math.max(from, left) + inset;
       const room = Math.min(to, right) - begin2 - inset + ratio;
       if (room < 7 * ratio) continue;
-      write(i, begin2, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
+      const ground = grounded ? scene.paint.barOf(i, theme) : "";
+      write(i, begin2, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme), ground);
     }
     for (const { i, from, top, height, room } of notes2.points) {
       if (height < tall) continue;
@@ -3243,12 +3267,14 @@ var Picture = class {
     context.textAlign = "left";
     context.textBaseline = "middle";
     const step2 = this.step(frame);
-    for (const [time2, x] of this.tickPlaces(frame)) {
+    const ticks2 = this.tickPlaces(frame);
+    ticks2.forEach(([time2, x], n) => {
       context.fillStyle = theme.soft;
       context.fillRect(x, top - 5 * ratio, Math.max(1, Math.round(ratio)), 5 * ratio);
       const text = scene.axis.label(time2, step2);
-      if (x + ruler.width(text) + 6 * ratio <= width) context.fillText(text, x + 4 * ratio, top / 2);
-    }
+      const next = ticks2[n + 1]?.[1] ?? width;
+      if (x + ruler.width(text) + 6 * ratio <= next) context.fillText(text, x + 4 * ratio, top / 2);
+    });
     context.fillStyle = theme.soft;
     const unit = scene.axis.unit === "ns" ? `ns since ${this.first} CTA` : "cycles since CTA entry";
     context.fillText(ruler.elide(unit, left - 16 * ratio), 8 * ratio, top / 2);
@@ -3532,10 +3558,12 @@ var Scene = class {
   }
   /** The brushed area, else the focused event, else the selected ones, else everything. */
   showSelection() {
-    const span = this.area?.span ?? (this.focused >= 0 ? this.spanOfEvents([this.focused]) : null);
-    if (span) this.look(withRoom(span));
-    else if (this.selected?.length) this.look(withRoom(this.spanOfEvents(this.selected)));
-    else this.showAll();
+    const chosen = this.focused >= 0 ? [this.focused] : this.selected ?? [];
+    if (this.area) this.look(withRoom(this.area.span));
+    else if (chosen.length) {
+      this.look(withRoom(this.spanOfEvents(chosen)));
+      this.bring(this.events.laneOf(chosen[0]));
+    } else this.showAll();
   }
   spanOfEvents(positions) {
     let from = Number.POSITIVE_INFINITY;
@@ -3592,6 +3620,10 @@ var Scene = class {
         collapsed: new Set([...collapsed].filter((key) => !above.includes(key))),
         hidden: new Set([...hidden].filter((key) => !above.includes(key)))
       });
+    this.bring(lane);
+  }
+  /** Scroll to the strip that shows `lane`, be it that of a collapsed branch. */
+  bring(lane) {
     const strip = this.rows.showing(lane);
     if (!strip) return;
     const under = strip.top - strip.depth * HEAD;
@@ -3621,13 +3653,17 @@ var Scene = class {
     }
     this.tell("focus");
   }
-  /** The next or previous event on the lane of the focused one; the first in view where none is focused. */
+  /** The next or previous event on the lane of the focused one; where none is focused, the first. */
   step(by) {
-    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : firstInView(this));
+    this.focus(this.focused >= 0 ? neighbour(this.events, this.focused, by) : this.first);
+  }
+  /** Where the keys begin: at the first selected event, else at the first in view; -1 for none. */
+  get first() {
+    return this.selected?.find((i) => this.events.code[i] !== HIDDEN) ?? firstInView(this);
   }
   /** To the lane above or below, at the same time. */
   stepLane(by) {
-    const next = this.focused >= 0 ? onNextLane(this, by) : firstInView(this);
+    const next = this.focused >= 0 ? onNextLane(this, by) : this.first;
     if (next >= 0) this.focus(next);
   }
   /** Along an arrow that leaves (1) or reaches (-1) the focused event. */
