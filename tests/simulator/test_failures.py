@@ -18,7 +18,7 @@ from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime.virtual import compile_virtual, simulate
 from tltrace_nb.core.trace import Trace
-from tltrace_nb.data.slots import STATE_OPEN, headers
+from tltrace_nb.data.slots import STATE_STUCK, headers
 from tltrace_nb.simulator.errors import (
     DeadlockError,
     MemoryAccessError,
@@ -62,8 +62,35 @@ def test_a_deadlock_says_who_waits_for_what_and_keeps_what_was_recorded() -> Non
     assert all(f"  {report}\n" in str(caught.value) for report in reports)
     kept = caught.value.trace
     assert isinstance(kept, Trace)
-    assert (headers(kept.slots)["state"] == STATE_OPEN).any()
+    assert (headers(kept.slots)["state"] == STATE_STUCK).any()
     assert kept.events.truncated.all()
+
+
+def _one_waits_longer():
+    @T.prim_func
+    def one_waits_longer(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=256):
+            tx = T.get_thread_binding()
+            full = T.alloc_barrier(arrive_count=[256])
+            if tx < 128:
+                with tl.group("early", lead=0), tl.range("wait"):
+                    T.mbarrier_wait_parity(full[0], 0)
+            else:
+                with tl.group("late", lead=128):
+                    for _ in T.serial(100):
+                        B[tx] = A[tx] + B[tx]
+                    with tl.range("wait"):
+                        T.mbarrier_wait_parity(full[0], 0)
+
+    return one_waits_longer
+
+
+def test_a_wait_that_hangs_lasts_until_nobody_can_go_on() -> None:
+    with pytest.raises(DeadlockError) as caught:
+        simulate(_one_waits_longer(), [torch.zeros(256), torch.zeros(256)])
+    early, late = caught.value.trace.events.sort_values("start").itertuples()
+    assert early.end >= late.start > early.start + 1000
+    assert abs(early.end - late.end) <= 1
 
 
 def test_a_deadlock_says_how_long_the_launch_ran() -> None:

@@ -108,5 +108,6 @@ class Cost:
             return 0
         head = layout.headers(words.reshape(-1, layout.slot_words(self.capacity)))
         done = np.where(head["state"] == layout.STATE_DONE, np.minimum(head["executed"], self.capacity), 0)
-        unfinished = int(np.count_nonzero(head["state"] == layout.STATE_OPEN)) * self.capacity
+        never = np.isin(head["state"], (layout.STATE_OPEN, layout.STATE_STUCK))
+        unfinished = int(np.count_nonzero(never)) * self.capacity
         return int(done.sum(dtype=np.int64)) + min(unfinished, filled // layout.RECORD_BYTES)

@@ -152,9 +152,9 @@ def read_writers(slots: Int64s, table: SiteTable) -> Writers:
     capacity = layout.slot_capacity(words) if count else 0
     head = layout.headers(slots).reshape(-1) if count else np.zeros(0, layout.HEADER)
     row = np.repeat(np.arange(rows, dtype=np.int32), count)
-    entered = (head["state"] == layout.STATE_OPEN) | (head["state"] == layout.STATE_DONE)
-    done = head["state"] == layout.STATE_DONE
-    span = np.where(done, head["exit_clock"] - head["entry_clock"], LONGEST)
+    done, stuck = head["state"] == layout.STATE_DONE, head["state"] == layout.STATE_STUCK
+    entered = (head["state"] == layout.STATE_OPEN) | stuck | done
+    span = np.where(done | stuck, head["exit_clock"] - head["entry_clock"], LONGEST)
     sane = (span >= 0) & (span <= LONGEST)
     # Entries are compared as differences from one of the CTA's, so that a clock may wrap.
     some = _first_true(entered & sane, rows, count)
@@ -235,10 +235,11 @@ def read_records(slots: Int64s, table: SiteTable, blocks: Blocks, writers: Write
         slot, time, site, payload = slot[good], time[good], site[good], payload[good]
     site = site.astype(np.min_scalar_type(len(table.sites)))
     recorded = writers.held - corrupt
-    stay = np.where(writers.done, writers.span, 0)
+    known = writers.entered & (writers.span < LONGEST)
+    stay = np.where(known, writers.span, 0)
     last = np.cumsum(recorded[order]) - 1
-    wants = order[(recorded[order] > 0) & ~writers.done[order]]
-    stay[wants] = time[last[(recorded[order] > 0) & ~writers.done[order]]]
+    wants = (recorded[order] > 0) & ~known[order]
+    stay[order[wants]] = time[last[wants]]
 
     lanes: dict[str, int] = {}
     of_site = [lanes.setdefault(site_.lane, len(lanes)) for site_ in table.sites]

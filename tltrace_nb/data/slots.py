@@ -28,6 +28,8 @@ STATE_OPEN = 0x544C5401
 """The writer entered the kernel ('TLT', 1) and has not left it."""
 STATE_DONE = 0x544C5402
 """The writer left the kernel; its count and exit clocks are valid."""
+STATE_STUCK = 0x544C5403
+"""The writer never leaves: its exit clocks say when nobody could go on. Only the virtual GPU knows that."""
 
 HEADER = np.dtype(
     [
@@ -77,7 +79,7 @@ def forget_unfinished(slots: npt.NDArray[np.int64]) -> None:
     For slots that were not zeroed before the launch; the header stays, so that the writer counts as unfinished.
     """
     head = RECORD_WORDS * HEADER_RECORDS
-    opened = (slots[..., 0] >> 32) == STATE_OPEN
+    opened = ((slots[..., 0] >> 32) == STATE_OPEN) | ((slots[..., 0] >> 32) == STATE_STUCK)
     if opened.any():
         slots[opened, head:] = 0
 

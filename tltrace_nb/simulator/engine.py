@@ -131,6 +131,10 @@ class Engine:
                             self._serve(target, argument)
                     else:
                         self._call(target, *argument)
+                latest = max((thread_group.t for thread_group in self._live), default=0.0)
+                for thread_group in self._live:  # nobody can go on
+                    thread_group.t = max(latest, self.now)
+                    self.recorder.stuck(thread_group)
         except KeyboardInterrupt as error:
             error.add_note(interruption(launch.program, launch.name, error, self._done, total))
             raise

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tltrace_nb.data.slots import HEADER_RECORDS, RECORD_WORDS, STATE_DONE, STATE_OPEN
+from tltrace_nb.data.slots import HEADER_RECORDS, RECORD_WORDS, STATE_DONE, STATE_OPEN, STATE_STUCK
 from tltrace_nb.simulator.memory import Mask, converted
 
 ENTRY_CYCLES = 46
@@ -114,13 +114,20 @@ class Recorder:
                 self._write(pen)
                 del self._open[pen.row, pen.writer]
 
+    def stuck(self, c: Clocked) -> None:
+        """Note for the writers of a thread group when it was known that it cannot go on."""
+        for pen in c.pens:
+            if not pen.left:
+                pen.tail = (c.clock(), c.global_ns())
+
     def flush(self) -> None:
         """Write what writers have recorded that never left."""
         for pen in self._open.values():
             self._write(pen)
 
     def _write(self, pen: Pen) -> None:
-        first = STATE_DONE << 32 | pen.executed if pen.left else STATE_OPEN << 32
+        never = STATE_STUCK if any(pen.tail) else STATE_OPEN
+        first = STATE_DONE << 32 | pen.executed if pen.left else never << 32
         kept = pen.records[-pen.capacity :]
         if pen.ring and pen.executed > pen.capacity:
             turn = pen.executed % pen.capacity
