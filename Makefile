@@ -1,7 +1,7 @@
 # make demo       sets up and runs the main job     make lint    ruff, mypy and the layers
 # make quick      the inner loop: a minute          make format  ruff's formatter and fixes
 # make test       sets up and runs the tests        make docs    builds the documentation in site/
-# make test-wide  what CI runs: half an hour        make test-full  everything: hours
+# make test-wide  what CI runs: within an hour     make test-full  everything: hours
 # Everything lands in .venv. PYTHON chooses the interpreter (3.11 or later), ARGS is handed to pytest or to the demo.
 
 PYTHON ?= python3

@@ -4,8 +4,8 @@
 
 In: teacher's notebooks, and nbclient. Out: the same with the outputs of a fresh run, without views of widgets, which
 show an error where no kernel runs; the still picture of each timeline stays. One folder up goes the students' copy:
-without outputs, so that a prediction comes before its answer, and without solutions. The exit code is 1 where a cell
-failed.
+without outputs, so that a prediction comes before its answer, and without solutions. Both have the metadata of slides
+and of graded cells (``kit.py``). The exit code is 1 where a cell failed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from kit import equipped
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -87,7 +88,8 @@ def main() -> int:
             failed = 1
             print(f"{path}: {error}", file=sys.stderr)
             continue
-        nbformat.write(settled(notebook), path)
+        notebook = equipped(settled(notebook), path.stem)
+        nbformat.write(notebook, path)
         nbformat.write(students(notebook), path.parent.parent / path.name)
         print(f"{path}: {path.stat().st_size:,} bytes")
     return failed

@@ -22,6 +22,11 @@ def pytest_configure(config: pytest.Config) -> None:
     tiers.wide = "not wide" not in config.option.markexpr
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tiers.leave_some(items)
+
+
 def pytest_report_header() -> str:
     return "GPU: tests/gpu is collected" if torch.cuda.is_available() else "no CUDA device: tests/gpu is not collected"
 

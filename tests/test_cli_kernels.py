@@ -200,6 +200,7 @@ def children(tmp_path: Path, script: Path) -> Path:
     return path
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", ["fork", "command", pytest.param("spawn", marks=pytest.mark.wide)])
 def test_run_reaches_the_processes_that_a_script_starts(
     children: Path, how: str, capfd: pytest.CaptureFixture[str]
@@ -226,6 +227,7 @@ def test_run_takes_a_module(script: Path, capsys: pytest.CaptureFixture[str]) ->
     assert err.rstrip().endswith("debug/double.tltrace and .html")
 
 
+@pytest.mark.wide
 def test_run_hands_over_to_the_sitecustomize_of_the_process(children: Path, tmp_path: Path) -> None:
     own = tmp_path / "site"
     own.mkdir()

@@ -1,9 +1,12 @@
-// All CTAs at once: how the durations of each name are spread, and the average iteration.
+// All CTAs at once: how the durations of each name are spread, what they are made of, and the average iteration.
 
 import { h } from "./dom";
 import { HIDDEN } from "./events";
+import { flame } from "./flame";
 import { type Folded, fold, usualAnchor } from "./fold";
 import { clean, count, duration, number } from "./format";
+import { nest, type Path } from "./nesting";
+import { SELECTED } from "./paint";
 import type { Scene } from "./scene";
 import { quantile } from "./stats";
 
@@ -26,7 +29,40 @@ export class Aggregate {
   /** Anew, of the selected events, else of all that are not hidden. */
   show(): void {
     if (this.root.hidden) return;
-    this.root.replaceChildren(this.names(), this.iteration());
+    this.root.replaceChildren(this.names(), this.nesting(), this.iteration());
+  }
+
+  /** The iteration alone anew: another event is focused. */
+  follow(): void {
+    if (!this.root.hidden) this.root.lastElementChild?.replaceWith(this.iteration());
+  }
+
+  /** What the time is made of; a click on a path leaves its ranges and those inside it. */
+  private nesting(): HTMLElement {
+    const { scene } = this;
+    const { events, axis, selected, paint } = scene;
+    const chosen = (i: number) => !selected || (paint.marks[i] & SELECTED) !== 0;
+    const nesting = nest(events, axis, (i) => events.code[i] !== HIDDEN && chosen(i));
+    const choose = (path: Path) => {
+      const found: number[] = [];
+      for (let i = 0; i < events.count; i++) {
+        let each = nesting.of(i);
+        while (each && each !== path) each = each.above;
+        if (each) found.push(i);
+      }
+      scene.select(Uint32Array.from(found));
+    };
+    return h(
+      "section",
+      {},
+      h("h3", {}, `Time by nesting of ${selected ? "what is selected" : "all CTAs"}`),
+      h(
+        "div",
+        { class: "tlt-count" },
+        "what is inside a range is below it; a click selects a range with what is inside",
+      ),
+      flame(scene, nesting, choose),
+    );
   }
 
   private names(): HTMLElement {

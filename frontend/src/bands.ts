@@ -1,10 +1,11 @@
-// Bands over the lanes: the critical path, waits with their cause, the rows of any frame. `tltrace_nb.widget.overlays`
-// makes them.
+// Bands over the lanes: the critical path, waits with their cause, waves, the rows of any frame. `tltrace_nb.widget.overlays`
+// makes them. A span without length is a mark: a line, and its text beside it.
 
 import { lowerBound } from "./events";
 import { AXIS, FONT, type Frame, type Placed, xOf } from "./frame";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
+import { LABEL } from "./tree";
 
 /** What Python sends. Spans are in order of CTA, then start; times are cycles since the CTA's entry. */
 export interface Over {
@@ -19,7 +20,8 @@ export interface Over {
     /** Null where a span is over all lanes of its CTA, or of its thread. */
     readonly thread: readonly number[] | null;
     readonly lane: readonly string[] | null;
-    readonly launch: readonly number[] | null;
+    /** Of which launch or rank it is; null where there is but one. */
+    readonly part: readonly number[] | null;
     readonly text: readonly string[];
   };
 }
@@ -27,6 +29,17 @@ export interface Over {
 /** Most bands of a frame. */
 const MOST_DRAWN = 4000;
 const EDGE = 3;
+/** How wide the line of a mark is. */
+const MARK = 2;
+/** The space on both sides of its text. */
+const FLAG = 4;
+
+interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly w: number;
+  readonly h: number;
+}
 
 export class Bands {
   /** Positions of the spans of each CTA. */
@@ -38,9 +51,9 @@ export class Bands {
     readonly over: Over,
     private readonly scene: Scene,
   ) {
-    const { cta, launch, start, end } = over.spans;
+    const { cta, part, start, end } = over.spans;
     cta.forEach((id, n) => {
-      const key = keyOf(id, launch?.[n] ?? null);
+      const key = keyOf(id, part?.[n] ?? null);
       const known = this.byCta.get(key);
       if (known) known.push(n);
       else this.byCta.set(key, [n]);
@@ -67,7 +80,7 @@ export class Bands {
       if (strip.kind === "head") continue;
       const done = new Set<number>();
       for (const lane of strip.node.lanes) {
-        const key = keyOf(lane.cta, lane.launch);
+        const key = keyOf(lane.cta, lane.launch ?? lane.rank);
         const spans = this.byCta.get(key);
         if (!spans) continue;
         const { offset, rate } = scene.axis.line(lane);
@@ -82,7 +95,11 @@ export class Bands {
           const place = (value: number) => xOf(offset + rate * (value - origin), scene.span, frame) * ratio;
           const [left, right] = [place(over.spans.start[n]), place(over.spans.end[n])];
           const box = { x: left, y: (y + 1) * ratio, w: Math.max(right - left, ratio), h: (strip.body - 2) * ratio };
-          this.band(context, box, over.spans.text[n], frame, theme);
+          if (right > left) this.band(context, box, over.spans.text[n], frame, theme);
+          else {
+            const until = k + 1 < spans.length ? place(over.spans.start[spans[k + 1]]) : Number.POSITIVE_INFINITY;
+            this.mark(context, { ...box, w: until - left }, over.spans.text[n], frame, theme);
+          }
           drawn++;
           if (begins.has(n)) continue;
           begins.set(n, { x: left, y: box.y + box.h / 2 });
@@ -93,22 +110,41 @@ export class Bands {
     if (over.linked) this.links(context, begins, ends, frame, theme);
   }
 
-  private band(
-    context: CanvasRenderingContext2D,
-    box: { x: number; y: number; w: number; h: number },
-    text: string,
-    { ratio, width, gutter }: Frame,
-    theme: Theme,
-  ): void {
+  private band(context: CanvasRenderingContext2D, box: Box, text: string, frame: Frame, theme: Theme): void {
+    const { ratio } = frame;
     context.fillStyle = theme.accent;
     context.globalAlpha = this.over.linked ? 0 : 0.12; // a path is on bars, whose colours must stay what they are
     context.fillRect(box.x, box.y, box.w, box.h);
     context.globalAlpha = 1;
-    context.fillRect(box.x, box.y + box.h - EDGE * ratio, box.w, EDGE * ratio);
+    const edge = Math.min(EDGE * ratio, box.h / 3);
+    context.fillRect(box.x, box.y + box.h - edge, box.w, edge);
     context.fillRect(box.x, box.y, ratio, box.h);
+    if (!this.over.linked) this.text(context, box, text, frame, theme); // what is on the path has its name on its bar
+  }
+
+  /** A line, and at it the text on a flag, which is read over the words of a bar. */
+  private mark(context: CanvasRenderingContext2D, box: Box, text: string, frame: Frame, theme: Theme): void {
+    const { ratio, gutter } = frame;
+    context.fillStyle = theme.accent;
+    context.fillRect(Math.round(box.x) - ratio, box.y, MARK * ratio, box.h);
+    const wide = context.measureText(text).width + 2 * FLAG * ratio;
+    if (!text || wide > box.w || box.x < gutter * ratio || box.h < LABEL * ratio) return;
+    context.fillRect(box.x, box.y, wide, LABEL * ratio);
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.fillText(text, box.x + FLAG * ratio, box.y + (LABEL / 2 + 0.5) * ratio);
+  }
+
+  /** As much of a text as has room in a box; none where the box is lower than its letters. */
+  private text(
+    context: CanvasRenderingContext2D,
+    box: Box,
+    text: string,
+    { ratio, width, gutter }: Frame,
+    theme: Theme,
+  ): void {
     const from = Math.max(box.x, gutter * ratio) + 4 * ratio;
     const room = Math.min(box.x + box.w, width * ratio) - from - 3 * ratio;
-    if (this.over.linked || !text || room < 40 * ratio) return; // what is on the path has its name on its bar
+    if (!text || room < 40 * ratio || box.h < LABEL * ratio) return;
     context.save();
     context.beginPath();
     context.rect(from - 2 * ratio, box.y, room + 2 * ratio, box.h);
@@ -143,6 +179,6 @@ export class Bands {
   }
 }
 
-function keyOf(cta: number, launch: number | null): string {
-  return `${launch ?? ""}|${cta}`;
+function keyOf(cta: number, part: number | null): string {
+  return `${part ?? ""}|${cta}`;
 }

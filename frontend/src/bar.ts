@@ -5,7 +5,7 @@ import { css } from "./color";
 import { differences } from "./difference";
 import { h } from "./dom";
 import { lightHint } from "./facts";
-import { clean, count, duration, number, short } from "./format";
+import { clean, count, duration, number, percent, short } from "./format";
 import { COLOR_BY, type ColorBy } from "./paint";
 import type { Tool } from "./pointer";
 import { HELP } from "./query";
@@ -93,7 +93,7 @@ export class Bar {
     this.tools = TOOLS.map(([, text, title]) => button(text, title));
     const badge = header.badge;
     const lines = button("Lines", "lines of the kernel, with their time (O)");
-    const stats = button("Stats", "durations of all CTAs, and the average iteration (I)");
+    const stats = button("Stats", "durations of all CTAs, time by nesting, the average iteration (I)");
     const save = button("Save", "copy or save the picture, save the rows");
     const [all, help] = [
       button("Fit", "show everything (0, or double click beside all events)"),
@@ -288,6 +288,12 @@ export class Legend {
     h("span", { class: "tlt-swatch" }),
     "previous run",
   );
+  /** Brings it together CTA by CTA, or iteration by iteration. */
+  private readonly align = h("button", {
+    type: "button",
+    class: "tlt-align",
+    title: "the previous run begins each iteration where this one does; what it has more of one is cut off",
+  });
 
   constructor(
     private readonly scene: Scene,
@@ -301,11 +307,12 @@ export class Legend {
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
     this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
+    this.align.addEventListener("click", () => this.alignOther(), { signal });
     const hint = lightHint(scene.header);
     this.root.append(
       this.scales,
       ...this.chips.values(),
-      ...(scene.ghost ? [this.before] : []),
+      ...(scene.ghost ? [this.before, this.align] : []),
       this.rest,
       hint && h("span", { class: "tlt-light", role: "note" }, hint),
       this.measured,
@@ -341,6 +348,15 @@ export class Legend {
     else this.scene.set({ hiddenNames: [...hiddenNames, name] });
   }
 
+  private alignOther(): void {
+    const { scene } = this;
+    scene.set({ align: scene.state.align === "cta" ? "iteration" : "cta" });
+    if (scene.state.align === "iteration" && !scene.ghost?.aligned) {
+      scene.set({ align: "cta" });
+      scene.say("no name is there twice on a lane of a CTA in both runs: there are no iterations to bring together");
+    }
+  }
+
   /** What is measured, in words. */
   measure(text: string): void {
     this.measured.textContent = text;
@@ -355,6 +371,9 @@ export class Legend {
       (chip.firstChild as HTMLElement).hidden = !swatches;
     }
     press(this.before, state.ghost);
+    press(this.align, state.align === "iteration");
+    this.align.hidden = !this.scene.beside;
+    this.align.textContent = alignment(this.scene);
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
     this.scales.replaceChildren(...ramp);
@@ -374,6 +393,16 @@ export class Legend {
     whole.style.cssText = "display:inline-flex;align-items:center;gap:5px;padding-right:10px";
     return whole;
   }
+}
+
+/** What the iterations of both runs take, where they are brought together. */
+function alignment({ ghost }: Scene): string {
+  const found = ghost?.aligned;
+  if (!found) return "per iteration";
+  const { name, before, now } = found;
+  const change = before > 0 ? `, ${now > before ? "+" : "−"}${percent(Math.abs(now / before - 1))}` : "";
+  const [was, is] = [before, now].map((cycles) => duration(cycles, "cycles"));
+  return `per iteration, from ${clean(name, 30)} to the next: ${was} → ${is}${change}`;
 }
 
 function button(text: string, title: string): HTMLButtonElement {

@@ -231,11 +231,14 @@ export class Events {
     return this.inverse[id];
   }
 
-  /** The same events at other times, which may change while they keep the order of their rows. */
-  at(start: Float64Array, duration: Float64Array): Events {
-    const code = new Uint8Array(this.count);
-    const latestEnds = new Map();
-    return Object.assign(Object.create(Events.prototype) as Events, this, { start, duration, code, latestEnds });
+  /** The same events at other times, which may change while they keep the order of their rows; and on other clocks. */
+  at(
+    start: Float64Array,
+    duration: Float64Array,
+    clocks: Partial<Pick<Events, "origin" | "cycles" | "lanes">> = {},
+  ): Events {
+    const own = { start, duration, code: new Uint8Array(this.count), latestEnds: new Map(), ...clocks };
+    return Object.assign(Object.create(Events.prototype) as Events, this, own);
   }
 
   /** The times have changed. */

@@ -67,12 +67,18 @@ function legend(scene: Scene, width: number, wide: (text: string) => number): { 
     });
 }
 
-/** The selected events, or all that are not hidden, as CSV with times in cycles; and what was left out, in words. */
-export function rowsOf(scene: Scene, texts: Texts): { text: string; note: string } {
-  const { events, selected } = scene;
+/** The positions of the selected events, or of all that are not hidden, as they are in Python; and what is left out, in words. */
+export function taken({ events, selected }: Scene): { positions: number[]; note: string } {
   const visible = () => Array.from({ length: events.count }, (_, i) => i).filter((i) => events.code[i] !== HIDDEN);
-  const positions = [...(selected ?? visible())].sort((a, b) => events.id[a] - events.id[b]);
-  const lines = positions.slice(0, MOST_ROWS).map((i) => {
+  const all = [...(selected ?? visible())].sort((a, b) => events.id[a] - events.id[b]);
+  const note =
+    all.length > MOST_ROWS ? `the first ${number(MOST_ROWS)} of ${number(all.length)} events were saved` : "";
+  return { positions: all.slice(0, MOST_ROWS), note };
+}
+
+/** Events as CSV with times in cycles. */
+export function rowsOf({ events }: Scene, texts: Texts, positions: readonly number[]): string {
+  const lines = positions.map((i) => {
     const lane = events.laneOf(i);
     return [
       texts.name(i),
@@ -90,8 +96,7 @@ export function rowsOf(scene: Scene, texts: Texts): { text: string; note: string
       .map(cell)
       .join(",");
   });
-  const note = positions.length > MOST_ROWS ? `the first ${number(MOST_ROWS)} rows were saved` : "";
-  return { text: [COLUMNS.join(","), ...lines, ""].join("\n"), note };
+  return [COLUMNS.join(","), ...lines, ""].join("\n");
 }
 
 function cell(value: unknown): string {

@@ -11,6 +11,7 @@ const USUAL: Partial<Record<keyof Saved, unknown>> = {
   color_by: "name",
   query: "",
   filter: false,
+  align: "cta",
   hidden_names: [],
   hidden: [],
   pinned: [],

@@ -99,7 +99,7 @@ export const BINDINGS: readonly Binding[] = [
   {
     keys: ["i", "I"],
     shown: "I",
-    does: "durations of all CTAs, and the average iteration",
+    does: "durations of all CTAs, time by nesting, the average iteration",
     run: (_, desk) => desk.aggregate(),
   },
   { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },

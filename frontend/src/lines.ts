@@ -1,6 +1,7 @@
 // The lines of the kernel with the time that their events take: a click on a line selects them, and the lines of what is
 // focused or selected stand out.
 
+import { sourceButton } from "./cell";
 import { h } from "./dom";
 import { HIDDEN } from "./events";
 import { clean, duration, number, percent } from "./format";
@@ -46,6 +47,7 @@ export class Lines {
   private row({ source, events, time }: Line, most: number, all: number): HTMLElement {
     const { scene } = this;
     const text = scene.events.sources[source];
+    const code = scene.header.code[text] ?? "";
     const bar = h("span", { class: "tlt-line-bar" });
     bar.style.width = `${(100 * time) / most}%`;
     const name = h("button", { type: "button", title: "select its events" }, clean(text, 60));
@@ -54,7 +56,15 @@ export class Lines {
       "tr",
       {},
       h("td", {}, name),
-      h("td", {}, h("code", {}, scene.header.code[text] ?? "")),
+      h(
+        "td",
+        {},
+        h(
+          "code",
+          {},
+          sourceButton(this.root, code, text, code, (words) => scene.say(words)),
+        ),
+      ),
       h("td", {}, number(events)),
       h("td", { class: "tlt-line-time" }, bar, h("span", {}, duration(time, scene.axis.unit))),
       h("td", {}, all > 0 ? percent(time / all) : "–"),

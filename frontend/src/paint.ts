@@ -105,13 +105,23 @@ export class Paint {
     return this.colors[this.events.code[i] % DIM];
   }
 
+  /** The colour of the bar of event `i` on the ground of `theme`. */
+  barOf(i: number, theme: Theme): string {
+    const full = this.colorOf(i);
+    return css(this.events.code[i] >= DIM ? mix(full, theme.ground, 0.8) : full);
+  }
+
   /** Whether text on event `i` is black or white. */
   textOn(i: number, theme: Theme): string {
     return this.events.code[i] >= DIM ? theme.soft : ink(this.colorOf(i));
   }
 
+  nameRgb(name: number): Rgb {
+    return parse(this.palette[this.nameColor[name]]);
+  }
+
   nameCss(name: number): string {
-    return css(parse(this.palette[this.nameColor[name]]));
+    return css(this.nameRgb(name));
   }
 }
 

@@ -1,5 +1,6 @@
 // Under the lanes: the details of the focused event and the aggregate table of what is selected.
 
+import { sourceButton } from "./cell";
 import { h } from "./dom";
 import { factsOf } from "./facts";
 import { clean, count, number, percent } from "./format";
@@ -36,9 +37,13 @@ export class Panel {
   }
 
   private details(i: number): HTMLElement {
+    const { scene } = this;
     const list = h("dl");
-    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header))
-      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, value));
+    const source = scene.events.source(i);
+    const link = (text: string) =>
+      sourceButton(this.root, text, source, scene.header.code[source] ?? "", (words) => scene.say(words));
+    for (const { key, value } of factsOf(i, scene.events, this.texts, scene.header))
+      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, key === "source" ? link(value) : value));
     return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
   }
 

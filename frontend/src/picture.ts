@@ -22,6 +22,14 @@ const MOST_ARROWS = 1200;
 /** Height of the letters on bars, in pixels. */
 const LETTERS = 11;
 
+/** Strips that have the canvas between two heights, and what is to be written on their bars. */
+interface Part {
+  readonly strips: readonly Placed[];
+  readonly from: number;
+  readonly to: number;
+  readonly notes: Collected;
+}
+
 export class Picture {
   private readonly context: CanvasRenderingContext2D;
   private readonly lines = document.createElement("canvas");
@@ -53,12 +61,22 @@ export class Picture {
     context.fillStyle = css(theme.ground);
     context.fillRect(0, 0, width, height);
     this.looked = 0;
-    this.part(shown.slice(pinned), split, frame.height, frame, theme);
-    this.part(shown.slice(0, pinned), AXIS, split, frame, theme);
-    if (scene.state.arrows === "all") {
+    const parts: Part[] = [
+      { strips: shown.slice(pinned), from: split, to: frame.height, notes: this.collected(ratio) },
+      { strips: shown.slice(0, pinned), from: AXIS, to: split, notes: this.collected(ratio) },
+    ].filter(({ strips }) => strips.length);
+    for (const part of parts) this.part(part, frame, theme);
+    const arrows = scene.state.arrows === "all" && scene.events.flowSrc.length > 0;
+    if (arrows) {
       context.save();
       clip(context, left, top, width - left, height - top);
       this.arrows(shown, frame, theme);
+      context.restore();
+    }
+    for (const { from, to, notes } of parts) {
+      context.save();
+      clip(context, left, px(from), width - left, px(to) - px(from));
+      this.labels(notes, theme, frame, arrows);
       context.restore();
     }
     if (pinned) {
@@ -72,25 +90,26 @@ export class Picture {
     if (!scene.events.count) this.nothing(frame, theme);
   }
 
-  /** Strips that have the canvas between two heights: those that are pinned, or those that are scrolled. */
-  private part(shown: readonly Placed[], from: number, to: number, frame: Frame, theme: Theme): void {
-    const { context, scene } = this;
+  /** Strips that are pinned, or those that are scrolled, but for what is written on their bars. */
+  private part({ strips: shown, from, to, notes }: Part, frame: Frame, theme: Theme): void {
+    const { context } = this;
     const { ratio } = frame;
     const [top, bottom, left, width] = [from, to, frame.gutter, frame.width].map((value) => Math.round(value * ratio));
-    if (!shown.length) return;
     context.save();
     clip(context, 0, top, width, bottom - top);
     this.bands(shown, theme, frame);
     this.grid(frame, theme);
     this.names(shown, frame, theme);
     clip(context, left, top, width - left, bottom - top);
-    const notes = new Collected(Math.round(13 * ratio), scene.events);
     this.bars(shown, frame, notes);
     this.ghosts(shown, frame);
     this.torn(notes, theme, ratio);
     this.points(notes, theme, ratio);
-    this.labels(notes, theme, frame);
     context.restore();
+  }
+
+  private collected(ratio: number): Collected {
+    return new Collected(Math.round(13 * ratio), this.scene.events);
   }
 
   private bands(shown: readonly Placed[], theme: Theme, { width, ratio }: Frame): void {
@@ -244,7 +263,8 @@ export class Picture {
     }
   }
 
-  private labels(notes: Collected, theme: Theme, { ratio, gutter, width }: Frame): void {
+  /** What is written on bars and points; where arrows may cross it, on a ground of the bar's colour. */
+  private labels(notes: Collected, theme: Theme, { ratio, gutter, width }: Frame, grounded: boolean): void {
     const { context, scene, texts, ruler } = this;
     const [pad, gap] = [4 * ratio, 5 * ratio];
     const [left, right] = [gutter * ratio, width * ratio];
@@ -252,9 +272,14 @@ export class Picture {
     context.textAlign = "left";
     context.textBaseline = "middle";
     let style = "";
-    const write = (i: number, from: number, room: number, y: number, color: string) => {
+    const write = (i: number, from: number, room: number, y: number, color: string, ground = "") => {
       const words = fitted(texts.name(i), texts.payload(i), room, gap, ruler);
       if (!words) return;
+      if (ground) {
+        const wide = words.payload ? words.at + ruler.width(words.payload) : ruler.width(words.name);
+        context.fillStyle = style = ground;
+        context.fillRect(from - ratio, y - (LETTERS / 2) * ratio, wide + 2 * ratio, LETTERS * ratio);
+      }
       if (style !== color) context.fillStyle = style = color;
       if (words.name) context.fillText(words.name, from, y);
       if (words.payload) {
@@ -269,7 +294,8 @@ export class Picture {
       const begin = Math.max(from, left) + inset;
       const room = Math.min(to, right) - begin - inset + ratio;
       if (room < 7 * ratio) continue;
-      write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
+      const ground = grounded ? scene.paint.barOf(i, theme) : "";
+      write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme), ground);
     }
     for (const { i, from, top, height, room } of notes.points) {
       if (height < tall) continue;

@@ -33,6 +33,11 @@ export class Remarks {
     this.input.addEventListener("keydown", (event) => this.key(event));
   }
 
+  /** What is written so far. */
+  get all(): readonly Remark[] {
+    return this.remarks;
+  }
+
   /** Take over what is kept elsewhere. */
   set(remarks: readonly Remark[]): void {
     this.remarks = remarks;
@@ -116,7 +121,7 @@ export class Remarks {
       which: "notes",
       words: "",
       linked: false,
-      spans: { ...spans, thread: column("thread"), lane: null, launch: null },
+      spans: { ...spans, thread: column("thread"), lane: null, part: null },
     };
     return new Bands(over, this.scene);
   }

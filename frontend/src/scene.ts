@@ -72,9 +72,11 @@ export class Scene {
       hiddenNames: [],
       hiddenLaunches,
       ghost: true,
+      align: "cta",
       lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(shown, events.count)) },
     };
     this.state = restore(plain, saved, this.units);
+    ghost?.follow(this.state, events);
     this.axis = this.newAxis();
     this.span = this.spanOf(this.state);
     this.rows = this.newRows();
@@ -103,7 +105,7 @@ export class Scene {
     const room = this.header.room?.[unit];
     const hidden = new Set(this.state.hiddenLaunches);
     const span = room ? { from: room[0], to: room[1] } : null;
-    return new Axis(this.events, unit, this.beside?.events, span, this.header.launches, hidden);
+    return new Axis(this.events, unit, this.beside?.shown, span, this.header.launches, hidden);
   }
 
   private newRows(): Rows {
@@ -322,7 +324,10 @@ export class Scene {
 
   set(
     change: Partial<
-      Pick<State, "unit" | "colorBy" | "arrows" | "query" | "filter" | "hiddenNames" | "hiddenLaunches" | "ghost">
+      Pick<
+        State,
+        "unit" | "colorBy" | "arrows" | "query" | "filter" | "hiddenNames" | "hiddenLaunches" | "ghost" | "align"
+      >
     >,
   ): void {
     const before = this.state;
@@ -332,7 +337,8 @@ export class Scene {
       this.state = { ...this.state, span: null };
       this.area = this.measured = null;
     }
-    if (moved || this.state.ghost !== before.ghost) {
+    this.ghost?.follow(this.state, this.events);
+    if (moved || this.state.ghost !== before.ghost || this.state.align !== before.align) {
       this.axis = this.newAxis();
       this.span = this.spanOf(this.state);
       this.rows = this.newRows();
@@ -341,7 +347,6 @@ export class Scene {
       this.marks.colorBy(this.state.colorBy, this.axis);
       this.tell("codes");
     }
-    this.ghost?.follow(this.state);
     const { query, filter, hiddenNames, hiddenLaunches } = this.state;
     const same = query === before.query && filter === before.filter && hiddenNames === before.hiddenNames;
     if (!same || hiddenLaunches !== before.hiddenLaunches) this.search();
@@ -383,8 +388,8 @@ export class Scene {
   /** Take over what was saved. */
   restore(saved: Saved): void {
     const next = restore(this.state, saved, this.units);
-    const { unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost } = next;
-    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost });
+    const { unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost, align } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost, align });
     this.arrange(next.lanes);
     this.state = { ...this.state, span: next.span };
     this.span = this.spanOf(this.state);

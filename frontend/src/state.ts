@@ -7,6 +7,10 @@ import type { Arrangement } from "./tree";
 export type Arrows = "all" | "hovered" | "none";
 export const ARROWS: readonly Arrows[] = ["all", "hovered", "none"];
 
+/** What is brought together with the run before: the entries of CTAs, or the begins of iterations. */
+export type Align = "cta" | "iteration";
+export const ALIGN: readonly Align[] = ["cta", "iteration"];
+
 export interface State {
   readonly unit: Unit;
   /** The part in view in `unit`, absolute; null for all. */
@@ -23,6 +27,7 @@ export interface State {
   readonly hiddenLaunches: readonly number[];
   /** Whether the run before is drawn under the lanes, where there is one. */
   readonly ghost: boolean;
+  readonly align: Align;
   readonly lanes: Arrangement;
 }
 
@@ -38,6 +43,7 @@ export interface Saved {
   hidden_names?: string[];
   hidden_launches?: number[];
   ghost?: boolean;
+  align?: string;
   collapsed?: string[];
   hidden?: string[];
   pinned?: string[];
@@ -57,6 +63,7 @@ export function save(state: State): Required<Saved> {
     hidden_names: [...state.hiddenNames],
     hidden_launches: [...state.hiddenLaunches],
     ghost: state.ghost,
+    align: state.align,
     collapsed: [...lanes.collapsed],
     hidden: [...lanes.hidden],
     pinned: [...lanes.pinned],
@@ -80,6 +87,7 @@ export function restore(state: State, saved: Saved, units: readonly Unit[]): Sta
     hiddenNames: saved.hidden_names ?? state.hiddenNames,
     hiddenLaunches: saved.hidden_launches ?? state.hiddenLaunches,
     ghost: saved.ghost ?? state.ghost,
+    align: one(saved.align, ALIGN, state.align),
     lanes: {
       collapsed: saved.collapsed ? new Set(saved.collapsed) : lanes.collapsed,
       hidden: saved.hidden ? new Set(saved.hidden) : lanes.hidden,

@@ -80,6 +80,10 @@ export const STYLE = `
 .tlt-aggregate section { min-width: 0; overflow-x: auto; }
 .tlt-aggregate button { border: 0; height: 22px; padding: 1px 4px; }
 .tlt-histogram { display: block; background: var(--tlt-head); }
+.tlt-flame { position: relative; }
+.tlt .tlt-flame button { position: absolute; height: 20px; min-width: 0; padding: 0 4px; border-radius: 2px; font-size: 11px;
+  text-align: left; white-space: nowrap; overflow: hidden; border-right: 1px solid var(--tlt-ground); }
+.tlt .tlt-flame button:hover { filter: brightness(1.12); }
 .tlt-fold { display: grid; grid-template-columns: 150px 1fr; gap: 8px; align-items: center; }
 .tlt-fold > :first-child { color: var(--tlt-soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .tlt-fold svg { display: block; background: var(--tlt-head); }
@@ -89,6 +93,8 @@ export const STYLE = `
 .tlt-lines td:nth-child(2), .tlt-lines th:nth-child(2) { text-align: left; max-width: 60ch; overflow: hidden;
   text-overflow: ellipsis; }
 .tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
+.tlt .tlt-source { border: 0; height: auto; padding: 0; font: inherit; white-space: pre; color: var(--tlt-accent); }
+.tlt .tlt-source:hover { text-decoration: underline; background: none; }
 .tlt-line-time { position: relative; min-width: 130px; }
 .tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
 .tlt-change { font-weight: 600; color: var(--tlt-accent); white-space: nowrap; }
@@ -104,6 +110,8 @@ export const STYLE = `
 .tlt-legend button[aria-pressed=true] { background: transparent; color: inherit; border-color: transparent; }
 .tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
+.tlt .tlt-align[aria-pressed] { border-color: var(--tlt-line); max-width: none; opacity: 1; text-decoration: none; }
+.tlt .tlt-align[aria-pressed=true] { border-color: var(--tlt-accent); color: var(--tlt-accent); }
 .tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
   background: linear-gradient(to right, #1e78b4 50%, #f0a500 50%); }
 .tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 400px; overflow: auto; }

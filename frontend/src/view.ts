@@ -4,10 +4,11 @@ import { Spoken } from "./access";
 import { Aggregate } from "./aggregate";
 import { Bands, type Over } from "./bands";
 import { Bar, Legend } from "./bar";
+import { chromeTrace } from "./chrome";
 import { copyText, h, SUPPRESS } from "./dom";
 import { Events } from "./events";
 import { asText } from "./facts";
-import { asPng, download, pictureOf, rowsOf } from "./files";
+import { asPng, download, pictureOf, rowsOf, taken } from "./files";
 import { AXIS, type Frame } from "./frame";
 import { Ghost } from "./ghost";
 import { help } from "./help";
@@ -274,7 +275,7 @@ export class View {
     scene.on("focus", () => {
       this.panel.show();
       this.lines.mark();
-      this.aggregate.show();
+      this.aggregate.follow();
       this.spoken.say();
       this.bar.show();
       this.ask();
@@ -595,6 +596,7 @@ export class View {
       ["Copy the picture", () => this.copyPicture(picture()).catch(fail)],
       ["Save the picture", () => picture().then((blob) => download(blob, `${name}.png`), fail)],
       [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name)],
+      [selected ? "Save the selection for Perfetto" : "Save for Perfetto", () => this.saveTrace(name)],
     ];
     const { onPage } = this.options;
     if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
@@ -608,8 +610,15 @@ export class View {
   }
 
   private saveRows(name: string): void {
-    const { text, note } = rowsOf(this.scene, this.texts);
-    download(new Blob([text], { type: "text/csv" }), `${name}.csv`);
+    const { positions, note } = taken(this.scene);
+    download(new Blob([rowsOf(this.scene, this.texts, positions)], { type: "text/csv" }), `${name}.csv`);
+    if (note) this.scene.say(note);
+  }
+
+  private saveTrace(name: string): void {
+    const { positions, note } = taken(this.scene);
+    const text = chromeTrace(this.scene, positions, this.remarks.all);
+    download(new Blob([text], { type: "application/json" }), `${name}.json`);
     if (note) this.scene.say(note);
   }
 

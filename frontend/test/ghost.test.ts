@@ -92,6 +92,20 @@ test("a view that is saved says whether the ghost is shown", () => {
   assert.equal(scene.beside, null);
 });
 
+test("it is painted where its iterations are put, in the colours that it had", () => {
+  const loop = (period: number) => [0, 1, 2].map((k) => ({ start: k * period, duration: 10 }));
+  const ghost = ghostOf(loop(20));
+  const scene = sceneOf(loop(40), ghost);
+  assert.deepEqual(painted(scene, ghost), [1, 0, 1, 0, 1, 0, 0, 0, 0, 0].map(Boolean));
+  scene.set({ align: "iteration" });
+  const line = new Uint32Array(10);
+  ghost.paint(line, scene.events.lanes[0], scene.axis, 0, 0.1);
+  assert.deepEqual(
+    Array.from(line, (pixel) => pixel !== 0),
+    [1, 0, 0, 0, 1, 0, 0, 0, 1, 0].map(Boolean),
+  );
+});
+
 // The way from the one to the other
 
 function transition(to: Scene, before: Scene, reduced = false): Transition | null {

@@ -19,6 +19,7 @@ from tltrace_nb.core.trace import Trace, TraceMeta
 
 ANALYSES: dict[str, Callable[[Trace], Table]] = {
     "summary": Trace.summary,
+    "nesting": Trace.nesting,
     "occupancy": Trace.occupancy,
     "waves": Trace.waves,
     "waves by SM": lambda trace: trace.waves("sm"),
@@ -130,6 +131,7 @@ def recorded(name: str) -> Trace:
     return load(RECORDED / f"{name}.tltrace")
 
 
+@pytest.mark.some(5)
 @analysis
 @settings(max_examples=examples(15), deadline=None)
 @given(st.sampled_from(["gemm_3", "attention", "softmax"]), st.integers(0, 2**32 - 1), st.integers(1, 60))

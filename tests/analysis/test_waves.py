@@ -12,7 +12,7 @@ from planned import Stay, planned
 from tiers import examples
 
 from tltrace_nb.analysis import columns
-from tltrace_nb.analysis.waves import ctas_in_waves
+from tltrace_nb.analysis.waves import TIMER_STEP_NS, ctas_in_waves, idle_stretches
 from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.tracefile import TraceMeta
@@ -70,6 +70,25 @@ def test_no_two_ctas_are_in_one_place_at_once(lengths: list[int]) -> None:
 
 @settings(max_examples=examples(25), deadline=None)
 @given(LENGTHS)
+def test_stretches_without_a_cta_are_the_idle_time_of_the_sms(lengths: list[int]) -> None:
+    trace = dispatch(lengths).trace
+    found = idle_stretches(ctas_in_waves(trace))
+    by_sm = found.groupby(trace.ctas.set_index("cta")["sm"].reindex(found["cta"]).to_numpy())["idle_ns"].sum()
+    told = trace.waves("sm").set_index("sm")
+    short = TIMER_STEP_NS * (len(lengths) + 1)  # stretches of no more than a step of the timer are none
+    assert (told["idle_ns"] - by_sm.reindex(told.index, fill_value=0)).between(-1, short).all()
+
+
+def test_an_sm_is_idle_from_the_exit_of_its_last_cta_to_the_next_entry_in_the_cycles_of_that_cta() -> None:
+    stays = [Stay(0, 0, 1001), Stay(0, 500, 3001), Stay(0, 4001, 5001), Stay(1, 0, 5001)]
+    found = idle_stretches(ctas_in_waves(planned([], stays, meta=META)))
+    assert found["cta"].tolist() == [1]
+    assert found["idle_ns"].tolist() == pytest.approx([1000], abs=2)
+    assert (found["end"] / found["start"]).tolist() == pytest.approx([3501 / 2501], rel=0.01)
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(LENGTHS)
 def test_waves_sms_and_launch_tell_of_all_ctas(lengths: list[int]) -> None:
     trace = dispatch(lengths).trace
     assert trace.waves()["ctas"].sum() == trace.waves("sm")["ctas"].sum() == len(lengths)
@@ -108,6 +127,7 @@ def test_the_time_of_an_sm_is_busy_idle_or_tail() -> None:
     assert rows["tail_ns"].tolist() == pytest.approx([2000, 0])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("gpu", ["h200", "a100", "rtx4090", "t4"])
 def test_no_time_is_negative_where_a_cycle_is_no_whole_part_of_a_ns(gpu: str) -> None:
     ghz = preset(gpu).clock_ghz

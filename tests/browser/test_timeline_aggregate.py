@@ -1,4 +1,4 @@
-"""All CTAs at once: how durations are spread, and the average iteration."""
+"""All CTAs at once: how durations are spread, what they are made of, and the average iteration."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from tltrace_nb import datasets
 
 pytestmark = pytest.mark.browser
 TRACE = datasets.load("h200/roles_split")
+NESTED = datasets.load("h200/own_kernel")
 
 
 @pytest.fixture
@@ -50,13 +51,51 @@ def test_a_bar_of_a_histogram_selects_its_events(tab: Tab) -> None:
 
 
 def test_the_average_iteration_is_drawn_and_begins_where_the_reader_says(tab: Tab) -> None:
-    heading = tab.page.locator(".tlt-aggregate h3").nth(1)
+    heading = tab.page.locator(".tlt-aggregate h3").nth(2)
     mma = TRACE.events.query("name == 'mma'")
     period = mma.groupby("cta")["start"].diff().median()
     assert heading.inner_text() == f"The average iteration, from mma to mma: {period:,.0f} cycles"
     assert tab.page.locator(".tlt-fold").count() == 2
     tab.page.mouse.click(*tab.at(int(TRACE.events.query("name == 'load'").index[3])))
     assert heading.inner_text().startswith("The average iteration, from load to load: ")
+
+
+def flame(tab: Tab) -> list[str]:
+    tab.open(NESTED, view={"unit": "cycles"})
+    tab.press("i")
+    return [box.get_attribute("title") for box in tab.page.locator(".tlt-flame button").all()]
+
+
+def test_the_flame_graph_has_every_path_with_its_count_and_times(tab: Tab) -> None:
+    frame = NESTED.nesting()
+    said = flame(tab)
+    assert [text.rpartition(": ")[0] for text in said] == frame["path"].tolist()
+    first = frame.iloc[0]
+    assert said[0] == (
+        f"{first['path']}: {first['count']} times, {first['total']:,} cycles,"
+        f" {first['self']:,} cycles of it in no range inside"
+    )
+
+
+def test_what_is_inside_a_range_is_below_it_and_as_wide_as_its_time(tab: Tab) -> None:
+    flame(tab)
+    outer, inner = (tab.page.locator(".tlt-flame button").nth(n).bounding_box() for n in (0, 1))
+    rows = NESTED.nesting()["total"]
+    assert inner["y"] > outer["y"] + outer["height"] - 1
+    assert inner["x"] == pytest.approx(outer["x"], abs=1)
+    assert inner["width"] / outer["width"] == pytest.approx(rows[1] / rows[0], rel=0.01)
+
+
+def test_a_click_on_a_path_selects_its_ranges_and_those_inside_and_is_undone(tab: Tab) -> None:
+    everything = flame(tab)
+    tab.page.locator(".tlt-flame button").first.click()
+    loops = NESTED.events.query("name == 'loop k'").index
+    inside = NESTED.events[NESTED.events["parent"].isin(loops) & (NESTED.events["kind"] == "range")].index
+    assert tab.selected() == sorted([*loops, *inside])
+    paths = NESTED.nesting()["path"]
+    assert tab.page.locator(".tlt-flame button").count() == paths.str.startswith("loop k").sum()
+    tab.press("Backspace")
+    assert tab.page.locator(".tlt-flame button").count() == len(everything)
 
 
 def test_it_is_hidden_again(tab: Tab) -> None:

@@ -71,3 +71,79 @@ def test_the_button_shows_and_hides_them(tab: Tab) -> None:
     button.click()
     assert not tab.page.locator(".tlt-lines").is_visible()
     assert tab.errors == []
+
+
+# Where the timeline is under a notebook's cell
+
+NOTEBOOK = """(cells) => {
+  document.querySelectorAll(".jp-CodeCell").forEach((each) => each.remove());
+  document.body.classList.toggle("jp-Notebook", cells.length > 0);
+  for (const [number, text] of cells) {
+    const cell = document.createElement("div");
+    cell.className = "jp-CodeCell";
+    cell.style.marginBottom = "2000px";
+    cell.innerHTML = "<div class=jp-InputPrompt></div><div class=cm-content></div>";
+    cell.firstChild.textContent = `[${number}]:`;
+    for (const line of text.split("\\n")) {
+      const element = document.createElement("div");
+      element.className = "cm-line";
+      element.textContent = line;
+      cell.lastChild.append(element);
+    }
+    document.body.prepend(cell);
+  }
+}"""
+MARKED = """() => [...document.querySelectorAll(".cm-line")].filter((each) => each.getAnimations().length)
+  .map((each) => [each.textContent.trim(), each.getBoundingClientRect().top > 0])"""
+IN_CELL = {"In [3]:2": "T.gemm(A, B, C)"}
+
+
+@pytest.fixture
+def of_cell(shared: Tab) -> Any:
+    """A timeline whose one event is of the second line of cell 3; what is in the notebook is the test's."""
+    trace = make_trace([span("mma", 0, 60, source="In [3]:2")])
+
+    def of(*cells: tuple[int, str]) -> Tab:
+        shared.do(NOTEBOOK, [list(each) for each in cells])
+        shared.open_wire(encode(trace, code=IN_CELL), view={"unit": "cycles"})
+        shared.press("o")
+        return shared
+
+    yield of
+    shared.do(NOTEBOOK, [])
+
+
+def test_code_goes_to_its_line_in_the_cell_with_its_number(of_cell: Any) -> None:
+    tab = of_cell((2, "T.gemm(A, B, C)"), (3, "for k in T.Pipelined(4):\n    T.gemm(A, B, C)\nT.gemm(A, B, C)"))
+    tab.page.get_by_role("button", name="T.gemm").click()
+    assert tab.do(MARKED) == [["T.gemm(A, B, C)", True]]
+    assert tab.do("() => [...document.querySelectorAll('.cm-line')].findIndex((e) => e.getAnimations().length)") == 1
+    assert tab.do("() => document.activeElement.className") == "tlt-stage"
+
+
+def test_so_does_the_source_of_an_event(of_cell: Any) -> None:
+    tab = of_cell((3, "\n\nT.gemm(A, B, C)  # two lines were added"))
+    tab.page.mouse.click(*tab.at(0))
+    tab.page.locator(".tlt-panel").get_by_role("button", name="In [3]:2").click()
+    assert tab.do(MARKED) == [["T.gemm(A, B, C)  # two lines were added", True]]
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ([(4, "T.gemm(A, B, C)")], "there is no cell In [3] now"),
+        ([(3, "print()")], "cell In [3] has changed since: line 2 was T.gemm(A, B, C)"),
+    ],
+)
+def test_a_cell_that_is_another_now_is_said(of_cell: Any, cells: list[tuple[int, str]], said: str) -> None:
+    tab = of_cell(*cells)
+    tab.page.get_by_role("button", name="T.gemm").click()
+    alert = tab.page.locator(".tlt-note[role=alert]", has_text="In [3]")
+    alert.wait_for()
+    assert alert.inner_text().startswith(said)
+    assert tab.do(MARKED) == []
+
+
+def test_beside_no_notebook_the_source_is_text(of_cell: Any) -> None:
+    tab = of_cell()
+    assert tab.page.locator(".tlt-source").count() == 0

@@ -116,6 +116,19 @@ def test_hovering_an_event_says_its_payload(session: Session) -> None:
     assert "source" in tip.inner_text()
 
 
+def test_a_line_goes_to_its_cell(session: Session) -> None:
+    session.stage(SHOWN).press("o")
+    shown = session.timeline(SHOWN)
+    shown.locator(".tlt-lines").get_by_role("button", name='with trace.range("scale"').click()
+    line = lab.cell(session.tab, LOAD).locator(".cm-line", has_text="trace.range")
+    session.tab.wait_for_function(
+        "() => [...document.querySelectorAll('.cm-line')].some((each) => each.getAnimations().length)"
+    )
+    assert line.evaluate("(each) => each.getAnimations().length") == 1
+    sync_api.expect(line).to_be_in_viewport()
+    shown.locator(".tlt-stage").press("o")
+
+
 def test_from_the_cell_to_the_printed_result(session: Session) -> None:
     """``%%tltrace``, the timeline, a brush, and the rows in pandas."""
     box = session.stage(SHOWN).bounding_box()

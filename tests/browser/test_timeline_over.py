@@ -11,7 +11,8 @@ import pytest
 from timeline_tab import Tab, model_state
 
 from tltrace_nb import Timeline, datasets
-from tltrace_nb.widget.overlays import bands, critical_path, waits
+from tltrace_nb.distributed import _Rank, merge
+from tltrace_nb.widget.overlays import bands, critical_path, waits, waves
 from tltrace_nb.widget.wire import encode
 
 pytestmark = pytest.mark.browser
@@ -67,6 +68,45 @@ def test_who_was_not_blocked_has_no_band() -> None:
     assert over["words"].startswith("no waits")
 
 
+def test_waves_and_idle_sms_are_drawn_and_said_in_words(tab: Tab) -> None:
+    trace = datasets.load("h200/balance_one_cta_each")
+    tab.open(trace, view={"arrows": "none"})
+    assert show(tab, waves(trace)) > 1000
+    words = tab.page.locator(".tlt-verdict").inner_text()
+    assert words == (
+        "one_cta_each: 3 waves of 132 CTA slots on 132 SMs, the last has 33 CTAs, SMs are idle 54% of the time"
+    )
+
+
+def test_an_idle_sm_is_so_from_an_exit_to_the_next_entry(tab: Tab) -> None:
+    trace = datasets.load("h200/balance_one_cta_each")
+    tab.open(trace, view={"arrows": "none", "unit": "ns"})
+    first, second = (trace.ctas.query("sm == 0").sort_values("start_ns").iloc[n] for n in (0, 1))
+    spans = pd.DataFrame({key: waves(trace)["spans"][key] for key in ("cta", "start", "end", "text")})
+    idle = spans[(spans["cta"] == first["cta"]) & (spans["start"] > 0)].iloc[0]
+    ns = tab.scene(
+        f"[{idle['start']}, {idle['end']}].map((cycles) => {{ const {{ offset, rate }} ="
+        f" scene.axis.line(events.lanes.find(({{ cta }}) => cta === {first['cta']}));"
+        " return offset + rate * (cycles - Number(events.origin)); })"
+    )
+    assert ns == pytest.approx([first["end_ns"], second["start_ns"]], abs=1)
+
+
+def test_a_row_without_length_is_a_mark_with_its_name_beside_it(tab: Tab) -> None:
+    tab.open(TRACE, view={"arrows": "none", "unit": "cycles", "collapsed": []})
+    frame = pd.DataFrame({"start": [1000], "end": [1000], "cta": [1], "thread": [0]})
+    alone = show(tab, bands(frame))
+    assert alone == pytest.approx(2 * 20, rel=0.1)  # pixels wide, and high
+    assert show(tab, bands(frame.assign(name="here"))) > alone + 13 * 20
+
+
+def test_bands_of_ranks_are_over_the_lanes_of_their_rank(tab: Tab) -> None:
+    ranks = merge(dict.fromkeys((0, 1), TRACE), [_Rank(n, len(TRACE), 0.0, 0.0, 0) for n in (0, 1)])
+    tab.open(ranks, view={"arrows": "none", "unit": "cycles"})
+    frame = pd.DataFrame({"start": [1000, 1000], "end": [2000, 2000], "cta": [1, 1], "rank": [0, 1]})
+    assert show(tab, bands(frame.iloc[:1])) == pytest.approx(show(tab, bands(frame)) / 2, rel=0.05)
+
+
 def test_a_band_is_over_the_lanes_of_its_cta_at_its_time(tab: Tab) -> None:
     tab.open(TRACE, view={"arrows": "none", "unit": "cycles", "collapsed": []})
     frame = pd.DataFrame({"start": [1000, 1000], "end": [2000, 2000], "cta": [1, 1], "thread": [0, 128]})
@@ -99,11 +139,11 @@ def _packed() -> str:
     return base64.b64encode(gzip.compress(encode(TRACE).columns)).decode()
 
 
-def test_a_page_has_both_with_it(browser: Any, tmp_path: Path) -> None:
+def test_a_page_has_all_with_it(browser: Any, tmp_path: Path) -> None:
     page = browser.new_page()
     page.goto(TRACE.to_html(tmp_path / "a.html").as_uri())
     page.wait_for_selector("[data-ready]")
-    for which in ("critical path", "waits"):
+    for which in ("critical path", "waits", "waves"):
         page.get_by_label("Over the lanes").select_option(which)
         assert page.locator(".tlt-verdict").inner_text()
     page.close()
@@ -127,13 +167,13 @@ def test_a_timeline_is_asked_by_its_view_and_by_its_author() -> None:
 def test_several_launches_have_each_its_path() -> None:
     timeline = Timeline([TRACE, datasets.load("h200/roles_together")])
     timeline.show("critical path")
-    assert set(timeline.over["spans"]["launch"]) == {1, 2}
+    assert set(timeline.over["spans"]["part"]) == {1, 2}
 
 
 @pytest.mark.parametrize(
     ("what", "error", "said"),
     [
-        ("crit", ValueError, "give one of 'critical path', 'waits'"),
+        ("crit", ValueError, "give one of 'critical path', 'waits', 'waves'"),
         (3, TypeError, "a DataFrame with the columns start, end and cta"),
         (pd.DataFrame({"start": [1]}), ValueError, "the frame lacks end, cta"),
         (pd.DataFrame({"start": ["a"], "end": [1], "cta": [0]}), ValueError, "column start must be numbers"),

@@ -217,3 +217,30 @@ def test_bars_lower_than_letters_bear_none(tab: Tab, sms: int, written: bool) ->
     every = [span("scale", 0, 90_000, cta=cta, sm=cta) for cta in range(sms)]
     tab.open(make_trace(every), height=500, theme="light", view={"unit": "cycles"})
     assert ("scale" in tab.do(WORDS)) == written
+
+
+# The words and the arrows of a frame, in the order in which they are drawn; an arrow is "~".
+ORDER = """() => {
+  const { fillText, bezierCurveTo } = CanvasRenderingContext2D.prototype;
+  const said = [];
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    said.push(text);
+    return fillText.call(this, text, ...place);
+  };
+  CanvasRenderingContext2D.prototype.bezierCurveTo = function (...points) {
+    said.push("~");
+    return bezierCurveTo.call(this, ...points);
+  };
+  view.scene.set({ arrows: "all" });
+  view.draw();
+  Object.assign(CanvasRenderingContext2D.prototype, { fillText, bezierCurveTo });
+  return said;
+}"""
+
+
+def test_no_arrow_strikes_through_what_is_written_on_a_bar(tab: Tab) -> None:
+    tab.open(pipeline(ctas=1), theme="light")
+    drawn = tab.do(ORDER)
+    last = max(n for n, what in enumerate(drawn) if what == "~")
+    assert "copy A" in drawn[last:]
+    assert "copy A" not in drawn[:last]

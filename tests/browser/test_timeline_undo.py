@@ -129,6 +129,7 @@ def test_a_page_is_offered_only_where_python_makes_one(tab: Tab) -> None:
         "Copy the picture",
         "Save the picture",
         "Save the rows",
+        "Save for Perfetto",
     ]
 
 

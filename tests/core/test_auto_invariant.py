@@ -29,6 +29,7 @@ def _marked(name: str, architecture: str) -> tuple[Lowering, builds.Source, buil
     return low, *builds.planned(low, reference.build, architecture, reference.pass_configs)[:2]
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(("reference", "architecture"), CASES)
 def test_the_traced_source_without_tracing_is_the_untraced_source(reference: Reference, architecture: str) -> None:
     _, source, before = _marked(reference.name, architecture)
@@ -51,12 +52,14 @@ LIGHT = [
 ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("name", "architecture"), LIGHT)
 def test_so_do_the_light_ones(name: str, architecture: str) -> None:
     low = builds.automatic(BY_NAME[name], architecture, True)
     assert untraced(builds.generated(low, BY_NAME[name], architecture).cuda) == builds.stripped(name, architecture).cuda
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("name", "architecture"),
     [

@@ -113,6 +113,15 @@ def test_the_table_tells_which_operators_are_moments_for_being_cheap(on: str, li
     assert SiteTable.from_json(table.to_json()) == table
 
 
+@pytest.mark.parametrize(
+    ("on", "full"), [("light", ()), ("all", ("wait free A_shared", "arrive A_shared + B_shared")), ("arrive", ())]
+)
+def test_the_table_tells_which_operators_the_light_set_does_not_have(on: str, full: tuple[str, ...]) -> None:
+    table = _prepared(_gemm(), auto=on).table
+    assert table.full == full
+    assert SiteTable.from_json(table.to_json()) == table
+
+
 def test_ranges_are_named_after_what_the_operators_do() -> None:
     assert [site.name for site in _sites(_gemm())] == [
         "fill C_local",

@@ -114,6 +114,7 @@ def assert_interrupts_stay(build: Callable[[], Any], step: int) -> None:
     assert not wrong
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", BUILDS)
 def test_an_interrupt_stays_one(name: str) -> None:
     assert_interrupts_stay(BUILDS[name], SAMPLE)

@@ -41,6 +41,7 @@ def _traced(name: str, architecture: str) -> builds.Source:
     return _planned(name, architecture)[0]
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize(("reference", "architecture"), CASES)
 def test_the_traced_source_without_tracing_is_the_untraced_source(reference: Reference, architecture: str) -> None:
     traced, bare, note = _planned(reference.name, architecture)
@@ -48,6 +49,7 @@ def test_the_traced_source_without_tracing_is_the_untraced_source(reference: Ref
     assert note == ""
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(("reference", "architecture"), CASES)
 def test_which_is_one_of_those_that_tilelang_generates(reference: Reference, architecture: str) -> None:
     """One of those: TileLang's provers and tables give some kernels now one plan, now another."""
@@ -91,12 +93,14 @@ def test_it_holds_on_blackwell_too(name: str) -> None:
     assert untraced(traced.cuda) == plain.cuda
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("reference", "architecture"), AGAIN)
 def test_finalize_leaves_the_source_alone_too(reference: Reference, architecture: str) -> None:
     found = untraced(builds.traced_again(reference, architecture).cuda)
     assert found in _plain(reference.name, architecture)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -223,6 +223,7 @@ def test_a_trace_says_what_it_holds_on_the_host(recorded: Trace) -> None:
     assert recorded.host_bytes == slots + sum(frame.memory_usage(index=False).sum() for frame in frames)
 
 
+@pytest.mark.wide
 def test_ten_thousand_launches_leave_no_more_than_ten() -> None:
     def grown(count: int) -> int:
         tracemalloc.start()

@@ -86,6 +86,7 @@ BUILDS = [
 ]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("build", BUILDS)
 def test_the_traced_source_without_tracing_is_the_bare_source(build: Build) -> None:
     traced, bare, note = build.sources
@@ -100,6 +101,7 @@ def test_every_site_is_in_the_source(build: Build) -> None:
     assert [site for site in build.lowering.table.sites if f"(uint){site.id}, " not in source] == []
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("architecture", "configs"),
     [("sm_80", {}), ("sm_90a", {}), ("sm_90a", NOT_SPECIALISED)],
@@ -131,6 +133,7 @@ def test_tilelang_plans_the_example_otherwise_when_it_sees_records(monkeypatch: 
     )
 
 
+@pytest.mark.wide
 def test_a_kernel_that_tilelang_compiles_by_itself_says_what_it_plans_otherwise() -> None:
     func = EXAMPLE.kernel.build()
     with builds.target_of("sm_90a"):
@@ -170,6 +173,7 @@ def test_what_could_not_be_kept_is_a_note_on_the_trace() -> None:
     assert traced.describe(launch).note == "planned otherwise"
 
 
+@pytest.mark.wide
 def test_the_bare_kernel_is_planned_as_tilelang_plans_it_by_itself() -> None:
     _, bare, _ = EXAMPLE.sources
     assert bare == builds.plain(EXAMPLE.kernel.build(), "sm_90a", {})

@@ -223,6 +223,7 @@ def test_no_boundary_of_ours_reads_a_block_index_that_the_kernel_redefines(name:
     assert all("__tlt_block_x()" in line for line in boundaries)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", ["rasterised_gemm", "two_dimensional_grid", "dynamic_gemm", "add", "split_k"])
 def test_the_cta_is_counted_with_no_more_terms_than_the_grid_has_axes(name: str) -> None:
     """What it costs: no special register is read for an axis of one block."""
@@ -234,6 +235,7 @@ def test_the_cta_is_counted_with_no_more_terms_than_the_grid_has_axes(name: str)
     assert {axis for axis in "xyz" if f"__tlt_block_{axis}()" in enter} == axes
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "options",
     [

@@ -29,6 +29,7 @@ def _unnumbered(source: str) -> str:
     return re.sub(r"(?<=\w)(_\d+)+\b", "", source)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("reference", "architecture"), cases(REFERENCES))
 def test_ctas_that_do_not_record_run_the_untraced_kernel(reference: Reference, architecture: str) -> None:
     cuda, bare, has_others = _of_first_cta(reference, architecture)

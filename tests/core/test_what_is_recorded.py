@@ -88,6 +88,7 @@ def test_the_load_of_a_condition_is_outside_of_the_range_under_it(gpu: str) -> N
     assert alone.tolist() == both.tolist()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("auto", [None, "light", "all"])
 def test_a_condition_that_is_peeled_off_a_pipeline_keeps_its_ranges_inside(gpu: str, auto: Any) -> None:
     @T.prim_func

@@ -108,12 +108,14 @@ def test_when_a_rank_dies_the_others_traces_are_gathered_and_saved(tmp_path: Pat
     assert [path.name for path in sorted((tmp_path / "kept").iterdir())] == ["rank0.tltrace", "rank2.tltrace"]
 
 
+@pytest.mark.wide
 def test_when_a_rank_dies_halfway_the_others_traces_are_gathered(tmp_path: Path) -> None:
     found = processes(tmp_path, 3, "dies while sending")
     assert {row["rank"] for row in found.events} == {0, 2}
     assert found.ranks[1]["trouble"]
 
 
+@pytest.mark.wide
 def test_virtual_gpus_are_gathered_from_a_common_zero(tmp_path: Path) -> None:
     found = processes(tmp_path, 2, "simulated")
     assert found.first == [0, 0]

@@ -24,6 +24,11 @@ NOT_RUN = {
     "README.md": ["each sets up an environment of its own"],
     "docs/how-to/cuda-graphs.md": ["a CUDA graph needs a CUDA device"],
     "docs/how-to/explore.md": ["it installs a package and serves until it is stopped"],
+    "docs/how-to/grade.md": [
+        "it grades notebooks that were handed in",
+        "a setting of nbgrader, which is not installed with this package",
+        "it writes files beside the notebooks of a checkout",
+    ],
     "docs/how-to/overhead.md": ["measures on a CUDA device"],
     "docs/how-to/plain-builder.md": ["a kernel of plain @tilelang.jit needs a CUDA device"],
     "docs/tutorial.md": ["installs the package"],

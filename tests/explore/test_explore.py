@@ -350,6 +350,7 @@ def test_closing_leaves_no_thread_and_no_widget() -> None:
     assert threading.active_count() == threads
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("many", [40, pytest.param(130, marks=pytest.mark.wide)])
 def test_random_moves_leave_one_right_picture_and_no_leak(
     opened: Any, monkeypatch: pytest.MonkeyPatch, many: int

@@ -220,7 +220,7 @@ def read_chrome(data: bytes) -> Read:
                 args = {name: number(value) for name, value in event["args"].items()}
                 instant = phase == "i"
                 assert not instant or event["s"] == "t"
-                source = args.pop("source")
+                source = args.pop("source", "")
                 replay.begin(key, Shown(track, event["name"], time, time if instant else None, args, source, instant))
             case "E":
                 replay.end(key, time)

@@ -46,6 +46,7 @@ def check(trace: Trace, frame: Any, path: Path) -> None:
         ], column
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
 def test_a_frame_of_a_recorded_trace_comes_back(file: Path, frame: str, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ def size(path: Path) -> tuple[int, int]:
     return width, height
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
 def test_a_recorded_trace_is_drawn_event_by_event_up_to_the_limit(file: Path, tmp_path: Path) -> None:
     trace = load(file)

@@ -21,6 +21,7 @@ from traces import HOSTILE, INT32_LEAST, INT32_MOST, RECORDED, UINT32_MOST, bits
 
 from tltrace_nb import load
 from tltrace_nb.core.trace import Trace, TraceMeta
+from tltrace_nb.data.notes import Note
 from tltrace_nb.data.sites import PayloadType, Writer
 from tltrace_nb.export.chrome import write_chrome
 from tltrace_nb.export.perfetto import write_perfetto
@@ -257,6 +258,55 @@ def test_cycles_of_days_stay_exact(format_: str) -> None:
     trace = made(table(*span(0, "a")), (far, 0, 0), (far + 2, 1, 0), entry=0, exit_=far + 2)
     (shown,) = exported(trace, format_).shown
     assert (shown.args["start_cycles"], shown.args["duration_cycles"]) == (far, 2)
+
+
+def noted(trace: Trace, *notes: Note) -> Trace:
+    trace.meta = replace(trace.meta, notes=notes)
+    return trace
+
+
+def notes_of(read: Read) -> list[tuple[str, str, int, int]]:
+    return [
+        (shown.track[-1], shown.name, shown.start, shown.end)
+        for shown in read.shown
+        if any(part.startswith("notes") for part in shown.track)
+    ]
+
+
+@in_both
+def test_notes_are_on_a_track_of_their_own_at_the_times_of_what_they_are_on(format_: str) -> None:
+    trace = load(next(file for file in RECORDED if file.stem == "roles_split"))
+    event = trace.events.query("cta == 2").iloc[5]
+    written = Note(2, int(event["start"]), int(event["end"]), "too long? <&>", int(event["thread"]))
+    read = exported(noted(trace, written), format_)
+    (note,) = notes_of(read)
+    (same,) = [
+        shown for shown in read.shown
+        if shown.args.get("start_cycles") == event["start"] and shown.name == event["name"]
+        and any("CTA 2" in part for part in shown.track)
+    ]  # fmt: skip
+    assert note == ("notes", "too long? <&>", same.start, same.end)
+    (shown,) = [shown for shown in read.shown if shown.name == written.text]
+    assert shown.args == {
+        "cta": 2, "thread": written.thread, "start_cycles": written.start, "duration_cycles": event["duration"],
+    }  # fmt: skip
+
+
+@in_both
+def test_notes_that_overlap_are_on_rows_of_their_own_and_a_time_is_an_instant(format_: str) -> None:
+    trace = made(table(*span(0, "work")), (1100, 0, 0), (1500, 1, 0))
+    notes = (Note(0, 0, 100, "a"), Note(0, 50, 200, "b"), Note(0, 100, 100, "c"), Note(0, 100, 300, "d"))
+    read = exported(noted(trace, *notes), format_)
+    assert sorted((name, track) for track, name, _, _ in notes_of(read)) == [
+        ("a", "notes"), ("b", "notes · row 2"), ("c", "notes · row 3"), ("d", "notes"),
+    ]  # fmt: skip
+    assert [shown.instant for shown in read.shown if shown.name in "abcd"] == [False, False, True, False]
+
+
+@in_both
+def test_a_note_on_a_cta_that_did_not_record_is_left_out(format_: str) -> None:
+    trace = load(next(file for file in RECORDED if file.stem == "roles_split"))
+    assert notes_of(exported(noted(trace, Note(10_000, 0, 5, "nobody")), format_)) == []
 
 
 @in_both

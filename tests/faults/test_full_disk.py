@@ -44,6 +44,7 @@ def test_a_kernel_runs_and_is_kept_where_it_fits(disk: Path, monkeypatch: pytest
     assert not [path for path in disk.rglob("*") if path.name.startswith(".")]
 
 
+@pytest.mark.some(6)
 def test_a_run_has_its_outputs_and_files_that_are_whole(disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with trace.tracing(output=str(disk)):
         for _ in range(3):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lessons import LESSONS, read, solution, tagged
+from lessons import LABS, LESSONS, read, solution, tagged
 
 PRELUDE = "import numpy as np\nimport tilelang.language as T\nimport torch\nfrom tltrace_nb import trace\n"
 Change = tuple[str, str]
@@ -39,9 +39,18 @@ def lesson(number: int) -> Any:
     return read(next(path for path in LESSONS if path.name.startswith(f"{number:02}")))
 
 
+def lab(number: int) -> Any:
+    """The notebook of a lab."""
+    return read(LABS[number - 1])
+
+
 def handed_in(number: int, name: str, changes: Sequence[Change] = (), given: bool = False) -> Any:
     """The builder ``name`` of a lesson's solution, or of its answer's cell as ``given``, with these changes."""
-    notebook = lesson(number)
+    return changed(lesson(number), name, changes, given)
+
+
+def changed(notebook: Any, name: str, changes: Sequence[Change] = (), given: bool = False) -> Any:
+    """As ``handed_in``, of this notebook."""
     if given:
         texts = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     else:
@@ -49,7 +58,7 @@ def handed_in(number: int, name: str, changes: Sequence[Change] = (), given: boo
     source = next(found for text in texts if (found := _definition(text, name)))
     for old, new in changes:
         source = _changed(source, old, new)
-    return _made(_constants(notebook) + source, name)
+    return made(_constants(notebook) + source, name)
 
 
 def _changed(source: str, old: str, new: str) -> str:
@@ -80,7 +89,7 @@ def _constants(notebook: Any) -> str:
     return "\n".join(line for line in lines if line.split(" ")[0].rstrip(",").isupper() and " = " in line) + "\n"
 
 
-def _made(source: str, name: str) -> Any:
+def made(source: str, name: str) -> Any:
     """What a file with that text defines under that name; TileLang reads the text again."""
     text = PRELUDE + source
     file = f"<handed in {name} {hash(text):x}>"

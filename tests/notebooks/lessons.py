@@ -12,6 +12,7 @@ import nbformat
 FOLDER = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted((FOLDER / "teacher").glob("[0-9][0-9]_*.ipynb"))
 """The teacher's copies, executed and with solutions: what the students' are made of."""
+LABS = sorted((FOLDER / "teacher").glob("lab_[0-9]_*.ipynb"))
 _FENCE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 

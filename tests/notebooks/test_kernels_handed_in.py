@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from handed_in import Row, handed_in
+from lab_rows import TABLES as LABS
 
 from tltrace_nb.course import (
     bandwidth_and_roofline,
@@ -535,6 +536,10 @@ def page() -> str:
     for title, rows in TABLES.items():
         lines = [f"| {row.kind} | {row.what} | {row.says.replace('|', ' or ')} |" for row in rows]
         parts.append("\n".join([f"## {title}", "", "| Handed in | | The check says |", "|---|---|---|", *lines]))
+    for title, lab in LABS.items():
+        lines = [f"| {row.kind} | {row.what} | {row.earns} of 10 | {row.says} |" for row in lab.rows]
+        head = ["| Handed in | | Points | Where one is missing, the check says |", "|---|---|---|---|"]
+        parts.append("\n".join([f"## {title}", "", *head, *lines]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -593,6 +598,7 @@ def test_lesson_12_on_a_maximum_by_shuffles(row: Row) -> None:
     said(reductions.largest, 12, "largest", row)
 
 
+@pytest.mark.wide
 def test_a_tree_is_right_and_not_what_was_asked() -> None:
     assert "still a tree" in reductions.largest(handed_in(12, "largest", given=True)).why
 

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("nbclient", reason="nbclient is not installed")
 from execute import WIDGET, execute, settled, students
-from lessons import FOLDER, LESSONS, printed, read, solved, tagged, tags
+from lessons import FOLDER, LABS, LESSONS, printed, read, solved, tagged, tags
 
 from tltrace_nb import datasets
 
@@ -22,10 +22,12 @@ VARYING = re.compile(r" KiB$| at 0x")
 """Sizes of files, which have a date in them, and addresses."""
 each_lesson = pytest.mark.parametrize(
     "lesson",
-    [pytest.param(lesson, marks=[] if lesson.name[:2] == "01" else [pytest.mark.wide]) for lesson in LESSONS],
+    [pytest.param(lesson, marks=[] if lesson.name[:2] == "01" else [pytest.mark.wide]) for lesson in LESSONS + LABS],
     ids=lambda lesson: lesson.stem,
 )
-"""The first lesson by default."""
+"""The first lesson by default, and with the wide tests all and the labs."""
+EXERCISES = {True: (1, 1), False: (2, 4)}
+"""How many a lab has, and a lesson: at least, at most."""
 
 
 def complaints(notebook: Any) -> list[str]:
@@ -49,9 +51,7 @@ def test_a_lesson_runs_without_complaint_and_its_solutions_are_right(lesson: Pat
     assert complaints(notebook) == []
     for cell in tagged(notebook, "check"):
         assert "Your turn" in printed(cell) or "Not yet" in printed(cell), cell.source
-    checked = tagged(notebook, "checked")
-    assert len(checked) >= 2
-    for cell in checked:
+    for cell in tagged(notebook, "checked"):
         assert "✓ Right" in printed(cell), (cell.source, printed(cell))
 
 
@@ -93,7 +93,7 @@ def test_the_students_copy_is_the_teachers_without_outputs_and_solutions(lesson:
 
 
 def test_there_is_a_students_copy_of_each_lesson_and_no_other() -> None:
-    assert sorted(path.name for path in FOLDER.glob("*.ipynb")) == [lesson.name for lesson in LESSONS]
+    assert sorted(path.name for path in FOLDER.glob("*.ipynb")) == [lesson.name for lesson in LESSONS + LABS]
 
 
 @each_lesson
@@ -101,14 +101,15 @@ def test_each_exercise_has_a_place_for_the_answer_a_check_and_a_solution(lesson:
     notebook = read(lesson)
     roles = [tag for cell in notebook.cells for tag in tags(cell) if tag in ("answer", "check", "solution")]
     assert roles == ["answer", "check", "solution"] * (len(roles) // 3)
-    assert 2 <= len(roles) // 3 <= 4
+    least, most = EXERCISES[lesson in LABS]
+    assert least <= len(roles) // 3 <= most
 
 
 @each_lesson
 def test_what_a_lesson_records_is_shipped_and_shown_beside(lesson: Path) -> None:
     notebook = read(lesson)
     names = [tag.removeprefix("records=") for cell in notebook.cells for tag in tags(cell) if "records=" in tag]
-    assert names or lesson.stem[:2] in {"11", "12"}, "these have not been on a GPU yet"
+    assert names or lesson in LABS or lesson.stem[:2] in {"11", "12"}, "these have not been on a GPU yet"
     for name in names:
         assert datasets.load(f"h200/{name}").meta.gpu == "NVIDIA H200"
         assert any(f'datasets.load("h200/{name}")' in cell.source for cell in notebook.cells)

@@ -568,3 +568,47 @@ def all_of():
             T.copy(x, B[bx, :])
 
     return all_of
+
+
+@case(
+    lambda: [normal(256, dtype=torch.float32)],
+    lambda x: x.exp() + x.abs().sqrt() + x.clamp(min=0.5) + x / 3 + x.abs().pow(1.5) + x.sin(),
+)
+def functions_by_their_names_in_cuda():
+    @T.prim_func
+    def main(x: T.Tensor((256,), "float32"), y: T.Tensor((256,), "float32")):
+        with T.Kernel(2, threads=128) as bx:
+            for i in T.Parallel(128):
+                v = x[bx * 128 + i]
+                y[bx * 128 + i] = (
+                    T.call_extern("float32", "__expf", v)
+                    + T.call_extern("float32", "sqrtf", T.call_extern("float32", "fabsf", v))
+                    + T.call_extern("float32", "fmaxf", v, T.float32(0.5))
+                    + T.call_extern("float32", "__fdividef", v, T.float32(3.0))
+                    + T.call_extern("float32", "powf", T.abs(v), T.float32(1.5))
+                    + T.call_pure_extern("float32", "sinf", v)
+                )
+
+    return main
+
+
+def signed_bytes():
+    return torch.randint(-128, 128, (64, 4), generator=torch.Generator().manual_seed(0), dtype=torch.int8)
+
+
+@case(lambda: [signed_bytes(), signed_bytes().flip(0)], lambda a, b: (a.int() * b.int()).sum(1).int())
+def products_of_four_bytes():
+    @T.prim_func
+    def main(a: T.Tensor((64, 4), "int8"), b: T.Tensor((64, 4), "int8"), c: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            al, bl, sum4 = T.alloc_local((4,), "int8"), T.alloc_local((4,), "int8"), T.alloc_local((1,), "int32")
+            sum4[0] = 0
+            for i in T.vectorized(4):
+                al[i] = a[tx, i]
+            for i in T.vectorized(4):
+                bl[i] = b[tx, i]
+            T.dp4a(al[0], bl[0], sum4[0])
+            c[tx] = sum4[0]
+
+    return main

@@ -115,6 +115,38 @@ def neighbours(shift: int) -> Any:
     return neighbours
 
 
+def handed_on(meet: bool) -> Any:
+    """CTAs that read what their neighbours wrote, and write it again; ``meet``: behind a meeting of all CTAs, twice."""
+
+    @T.prim_func
+    def handed_on(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            tx = T.get_thread_binding()
+            A[bx * 128 + tx] = 1.0
+            if meet:
+                T.sync_grid()
+            B[bx * 128 + tx] = A[(bx + 1) % 4 * 128 + tx]
+            if meet:
+                T.sync_grid()
+            A[(bx + 2) % 4 * 128 + tx] = 2.0
+
+    return handed_on
+
+
+def scanned(dim: int) -> Any:
+    """Sums along one axis of shared memory."""
+
+    @T.prim_func
+    def scanned(A: T.Tensor((16, 128), "float32"), B: T.Tensor((16, 128), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((16, 128), "float32")
+            T.copy(A, s)
+            T.cumsum(s, dim=dim)
+            T.copy(s, B)
+
+    return scanned
+
+
 def counted(atomic: bool) -> Any:
     """All threads add to one element of shared memory."""
 

@@ -37,6 +37,7 @@ def _run(plain: Plain, gpu: str, auto: str | None) -> tuple[Any, Trace]:
     )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("auto", ["light", "all"])
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("plain", SMALL, ids=str)
@@ -68,6 +69,7 @@ def test_all_marks_more_than_light_and_light_nothing_else(plain: Plain) -> None:
     assert {name for name in light if not name.startswith("ready")} < everything
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("name", "gpu"), CONSTRUCTS)
 def test_other_constructs_give_what_they_give_unmarked(name: str, gpu: str) -> None:
     case = CASES[name]

@@ -12,6 +12,7 @@ from construct_kernels import CASES, check, normal
 from tltrace_nb.core.runtime.virtual import simulate
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize(
     ("name", "gpu"),
     [
@@ -48,6 +49,7 @@ def product(stages: int) -> Any:
     return product_of_any_length
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("gpu", ["a100", "h200"])
 @pytest.mark.parametrize(("stages", "steps"), [(2, 0), (2, 1), (3, 1), (3, 2), (4, 2), (4, 7)])
 def test_a_pipeline_may_have_fewer_turns_than_stages(stages: int, steps: int, gpu: str) -> None:

@@ -17,6 +17,7 @@ def run(ctas: int) -> Trace:
     return simulate(filling(ctas), [tile], functional=False)[1]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("ctas", [1, 131, 132, 133, 264, 1000])
 def test_sms_waves_and_residency_follow_from_the_grid(ctas: int) -> None:
     trace = run(ctas)

@@ -43,6 +43,7 @@ def _line_that_runs(marked: bool, gpu: str, text: str, count: int) -> list[str]:
     return found
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("marked", [False, True])
 def test_lines_survive_automatic_warp_specialisation(marked: bool) -> None:
     a, b, product = (line_of(__file__, comment) for comment in ("load a", "load b", "product"))
@@ -55,6 +56,7 @@ def test_lines_survive_automatic_warp_specialisation(marked: bool) -> None:
     assert _line_that_runs(marked, "h200", "c.arrive(", 1) == [f"near {product}"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("marked", [False, True])
 def test_lines_survive_pipelining(marked: bool) -> None:
     a, b, product = (line_of(__file__, comment) for comment in ("load a", "load b", "product"))

@@ -8,7 +8,18 @@ import pytest
 import tilelang.language as T
 import torch
 from kernels import REFERENCES, Reference
-from race_kernels import NO_BARRIERS_ADDED, copied, counted, exchange, halves, in_turns, neighbours, specialised
+from race_kernels import (
+    NO_BARRIERS_ADDED,
+    copied,
+    counted,
+    exchange,
+    halves,
+    handed_on,
+    in_turns,
+    neighbours,
+    scanned,
+    specialised,
+)
 from source_lines import line_of
 
 from tltrace_nb import trace
@@ -93,6 +104,12 @@ def test_ctas_that_read_what_others_write() -> None:
     assert races(neighbours(shift=0), torch.ones(1024), out_idx=[]) == []
 
 
+def test_what_ctas_hand_on_is_ordered_by_their_meeting() -> None:
+    given = torch.zeros(512), torch.zeros(512)
+    assert races(handed_on(meet=True), *given, out_idx=[]) == []
+    assert {race.first.who for race in races(handed_on(meet=False), *given, out_idx=[])} == {"another CTA"}
+
+
 def test_updates_race_unless_they_are_atomic() -> None:
     numbers = torch.ones(128, dtype=torch.int32)
     assert races(counted(atomic=True), numbers) == []
@@ -120,20 +137,28 @@ def test_races_are_found_without_values_too() -> None:
 
 def test_what_cannot_be_checked_is_said() -> None:
     @T.prim_func
-    def running(A: T.Tensor((16, 128), "float32"), B: T.Tensor((16, 128), "float32")):
+    def counted(A: T.Tensor((1,), "int32"), B: T.Tensor((128,), "int32")):
         with T.Kernel(1, threads=128):
-            s = T.alloc_shared((16, 128), "float32")
-            T.copy(A, s)
-            T.cumsum(s, dim=1)
-            T.copy(s, B)
+            s = T.alloc_shared((128,), "int32")
+            tx = T.get_thread_binding()
+            s[T.atomic_add(A[0], 1, return_prev=True)] = tx
+            B[tx] = s[tx]
 
-    _, found = simulate(running, [torch.ones(16, 128)])
-    assert found.meta.note.startswith("not checked for races: it has the operation tl::CumSum2D")
+    _, found = simulate(counted, [torch.zeros(1, dtype=torch.int32)])
+    assert found.meta.note.startswith("not checked for races: ")
 
 
-@pytest.mark.parametrize(
-    "reference", [pytest.param(r, marks=[pytest.mark.wide] if i % 6 else []) for i, r in enumerate(REFERENCES)], ids=str
-)
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("added", [True, False])
+def test_a_scan_is_ordered_by_the_barriers_around_it(dim: int, added: bool) -> None:
+    found = races(scanned(dim), torch.ones(16, 128), added=added)
+    assert {(race.element.partition("[")[0], race.first.does) for race in found} == (
+        set() if added else {("s", "writes it")}
+    )
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize("reference", REFERENCES, ids=str)
 def test_no_reference_has_a_race(reference: Reference) -> None:
     for architecture in reference.architectures:
         gpu = {"sm_80": "a100", "sm_90a": "h200"}[architecture]

@@ -49,6 +49,7 @@ def product(columns: int, rows: int) -> tuple[Any, Any, Any]:
     return a, b, (a.float() @ b.float()).half()
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("gpu", "pass_configs"), DEVICES)
 @pytest.mark.parametrize("grid", GRIDS)
 def test_a_product_over_a_reordered_grid(grid: tuple[int, int, int, str], gpu: str, pass_configs: Any) -> None:
@@ -69,6 +70,7 @@ def test_a_product_in_clusters(panel: int, order: str, pass_configs: Any) -> Non
     whole(captured, 30, 150)
 
 
+@pytest.mark.wide
 def test_a_large_grid() -> None:
     a, b, wanted = product(64, 64)
     c, captured = simulate(gemm(64, 64, 3), [a, b], gpu="h200")

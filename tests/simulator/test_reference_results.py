@@ -61,6 +61,7 @@ def sequence(trace: Trace, row: int, writer: int) -> list[tuple[int, int]]:
     return [(int(r["site"]), int(r["payload"])) for r in mine]
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(("name", "architecture"), CASES)
 def test_results_equal_torch(name: str, architecture: str) -> None:
     reference = BY_NAME[name]
@@ -102,6 +103,7 @@ def test_records_are_those_of_the_schedule(name: str, architecture: str) -> None
         assert recorded == passed
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", ["gemm_3", "attention", "paged_gemm", "collatz", "histogram", "split_k", "row_sum"])
 def test_time_and_records_do_not_depend_on_the_arithmetic(name: str) -> None:
     *_, functional = traced(name, "sm_90a")

@@ -160,6 +160,7 @@ def span(taken):
     return taken.ctas["end_ns"].max() - taken.ctas["start_ns"].min()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_the_sample_takes_the_time_of_the_whole_and_leaves_its_events(kernel, monkeypatch):
     sampled, whole = both(kernel(), monkeypatch)
@@ -172,6 +173,7 @@ def test_the_sample_takes_the_time_of_the_whole_and_leaves_its_events(kernel, mo
     assert len(sampled.ctas) == len(whole.ctas)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["gemm", "causal attention", "row sums", "turns of the column"])
 def test_ranges_last_as_long_as_in_the_whole(name, monkeypatch):
     sampled, whole = both(KERNELS[name](), monkeypatch)
@@ -215,6 +217,7 @@ def test_with_values_every_cta_runs(monkeypatch):
     assert torch.equal(b[1], a[1] + 1)
 
 
+@pytest.mark.wide
 def test_the_work_is_that_of_all_ctas(monkeypatch):
     sampled, whole = both(KERNELS["causal attention"](), monkeypatch)
     assert sampled.meta.work == pytest.approx(whole.meta.work, rel=1e-6)

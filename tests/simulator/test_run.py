@@ -13,6 +13,7 @@ from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime.virtual import simulate
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("gpu", PRESETS)
 @pytest.mark.parametrize("name", ["add", "gemm_3", "softmax"])
 def test_every_preset_gives_the_same_numbers(name: str, gpu: str) -> None:

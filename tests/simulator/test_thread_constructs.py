@@ -11,6 +11,7 @@ from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.simulator.errors import UnsupportedError
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(("name", "gpu"), [(name, gpu) for name, case in CASES.items() for gpu in case.gpus])
 def test_results_equal_torch(name: str, gpu: str) -> None:
     check(CASES[name], gpu)

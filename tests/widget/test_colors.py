@@ -38,7 +38,7 @@ def test_the_distance_of_colours_is_the_published_one() -> None:
     assert apart(["#ff0000"], ["#00ff00"], "all")[0, 0] == pytest.approx(86.61, abs=0.01)
 
 
-@pytest.mark.parametrize(("many", "least"), [(8, 15), (12, 11), (16, 9), (24, 7)])
+@pytest.mark.parametrize(("many", "least"), [(8, 15), (12, 11), (16, 9), (24, 7), (40, 6)])
 def test_any_two_colours_of_a_legend_are_told_apart_also_without_one_kind_of_cones(many: int, least: float) -> None:
     assert least_apart(list(PALETTE[:many])) >= least
 
@@ -70,6 +70,14 @@ def test_a_name_has_one_colour_in_light_and_in_full_traces() -> None:
     light, full = name_colors(LIGHT), name_colors(ALL)
     assert {name: light[name] for name in LIGHT & ALL} == {name: full[name] for name in LIGHT & ALL}
     assert light["ready A_shared + B_shared"] == full["wait A_shared + B_shared"]
+
+
+def test_names_that_only_full_traces_have_take_no_colour_from_the_others() -> None:
+    light = {f"parallel x{n} → y{n}" for n in range(6)}
+    full = {f"parallel a{n} → b{n}" for n in range(12)}
+    colors = name_colors(light | full, full)
+    assert {name: colors[name] for name in light} == name_colors(light)
+    assert len(set(colors.values())) == len(colors)
 
 
 def test_a_name_has_one_colour_in_the_timeline_in_the_figure_and_in_the_still_picture() -> None:

@@ -16,6 +16,7 @@ from wire_reader import Read, columns, read
 
 from tltrace_nb.base.palette import name_colors
 from tltrace_nb.core.loading import load
+from tltrace_nb.render.colors import Names
 from tltrace_nb.render.frames import Frames, frames
 from tltrace_nb.widget.wire import encode
 
@@ -151,7 +152,7 @@ def test_a_name_has_the_colour_that_it_has_in_the_figure_also_in_a_part_of_the_t
     whole = FakeTrace(trace.events.assign(name=silent), trace.ctas, trace.flows, trace.losses, trace.meta)
     part = FakeTrace(whole.events.query("name == 'mma'"), trace.ctas, trace.flows, trace.losses, trace.meta)
     names = whole.events["name"].unique()
-    for each in (encode(whole), encode(part, names=names)):
+    for each in (encode(whole), encode(part, names=Names.of(whole))):
         header = json.loads(each.header)
         colors = dict(zip(header["names"], (header["palette"][n] for n in header["name_color"]), strict=True))
         assert {name: colors[name] for name in names} == name_colors(names)

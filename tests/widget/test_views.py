@@ -134,6 +134,7 @@ def test_without_clocks_there_is_no_sm_view_and_it_says_why() -> None:
         load(RECORDED / "every_thread.tltrace").figure(view="sm")
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("file", sorted(RECORDED.glob("*.tltrace")), ids=lambda file: file.stem)
 def test_every_view_of_a_recorded_trace_is_drawn(file) -> None:
     recorded = load(file)

@@ -94,6 +94,20 @@ SUMMARY: Mapping[str, str] = {
 CTAs' time in which such a range was open. ``overlap``: the part of that in which another track of the CTA was in a
 range that encloses no other. Missing for a name of instants alone."""
 
+NESTING: Mapping[str, str] = {
+    "path": "str",
+    "name": "category",
+    "depth": "int16",
+    "count": "int64",
+    "total": "int64",
+    "self": "int64",
+    "share": "float64",
+}
+"""One row per path, the names of ranges of a track that enclose each other, " / " between them; behind each path those
+inside it, the longest total first. ``name`` is the last of them, ``depth`` how many are before it. ``total`` and
+``self``, the part of it in which no range inside was open, are cycles over all tracks; ``share`` is of the ``self`` of
+all paths."""
+
 WAITS: Mapping[str, str] = {
     "name": "category",
     "barrier": "category",

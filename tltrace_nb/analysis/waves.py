@@ -92,6 +92,33 @@ def ctas_in_waves(trace: TraceData) -> pd.DataFrame:
     return pd.concat(parts).sort_index() if parts else ctas.assign(place=0, wave=0)
 
 
+def idle_stretches(ctas: pd.DataFrame) -> pd.DataFrame:
+    """When SMs that had a CTA had none, within each launch: cta, start, end (cycles) and idle_ns, a row per stretch.
+
+    ``ctas`` are rows of :func:`ctas_in_waves`. Times count from the entry of the CTA that left last, or before an SM's
+    first CTA from the entry of that one. A stretch of no more than a step of the timer is none.
+    """
+    found: list[tuple[int, float, float, float]] = []
+
+    def note(cta: int, since_entry: float, stretch: float, ghz: float) -> None:
+        if stretch > TIMER_STEP_NS:
+            found.append((cta, since_entry * ghz, (since_entry + stretch) * ghz, stretch))
+
+    for _, launch in ctas.groupby("kernel", observed=True):
+        first, last = launch["start_ns"].min(), launch["end_ns"].max()
+        for _, mine in launch.sort_values("start_ns").groupby("sm"):
+            rows = mine[["cta", "start_ns", "end_ns", "clock_ghz"]].itertuples(index=False, name=None)
+            cta, entry, exit_, ghz = next(rows)
+            note(cta, first - entry, entry - first, ghz)
+            for following in rows:
+                note(cta, exit_ - entry, following[1] - exit_, ghz)
+                if following[2] > exit_:
+                    cta, entry, exit_, ghz = following
+            note(cta, exit_ - entry, last - exit_, ghz)
+    table = pd.DataFrame(found, columns=["cta", "start", "end", "idle_ns"]).round({"start": 0, "end": 0})
+    return table.astype({"cta": "int32", "start": "int64", "end": "int64", "idle_ns": "float64"})
+
+
 def _places(ctas: pd.DataFrame, limit: int | None) -> dict[str, npt.NDArray[np.int32]]:
     """The place and the wave of each CTA of one launch. An SM has at most ``limit`` places."""
     order = np.lexsort((ctas["start_ns"].to_numpy(), ctas["sm"].to_numpy()))

@@ -241,6 +241,15 @@ class Trace(TraceData):
 
         return summary(self)
 
+    def nesting(self) -> Table:
+        """Per path of nested ranges count, total and self time, over all CTAs; ``analysis.columns.NESTING``.
+
+        >>> trace.nesting().figure()  # a flame graph
+        """
+        from tltrace_nb.analysis.nesting import nesting
+
+        return nesting(self)
+
     def occupancy(
         self, *, registers: int | None = None, shared: int | None = None, gpu: str | Gpu | None = None
     ) -> Table:

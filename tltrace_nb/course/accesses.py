@@ -26,7 +26,7 @@ class Access:
     """One buffer that a statement reads or writes.
 
     ``indices``: as written; ``shape``: of the buffer; ``ranges``: the names of those that are open; ``computed``: what
-    is written is the result of floating-point arithmetic.
+    is written is the result of floating-point arithmetic; ``operator``: the tile operator, "gemm", "copy", …, if any.
     """
 
     buffer: str
@@ -36,6 +36,7 @@ class Access:
     shape: tuple[str, ...]
     ranges: frozenset[str]
     computed: bool = False
+    operator: str = ""
 
     @property
     def shared(self) -> bool:
@@ -113,7 +114,7 @@ def _operator(call: Any, inside: frozenset[str]) -> Iterator[Access]:
                 load, how = argument.args[0], int(argument.args[1])
                 for bit, written in ((READ, False), (WRITTEN, True)):
                     if how & bit:
-                        yield _access(load, written, inside)
+                        yield _access(load, written, inside, operator=str(call.op.name).rpartition(".")[2])
         return
     for position, argument in enumerate(call.args):
         found = buffer_loads(argument)
@@ -121,10 +122,10 @@ def _operator(call: Any, inside: frozenset[str]) -> Iterator[Access]:
             yield _access(load, position == 0 and load.same_as(found[-1]), inside)
 
 
-def _access(node: Any, written: bool, inside: frozenset[str], computed: bool = False) -> Access:
+def _access(node: Any, written: bool, inside: frozenset[str], computed: bool = False, operator: str = "") -> Access:
     buffer = node.buffer
     indices, shape = (tuple(map(str, each)) for each in (node.indices, buffer.shape))
-    return Access(str(buffer.name), str(buffer.scope()), written, indices, shape, inside, computed)
+    return Access(str(buffer.name), str(buffer.scope()), written, indices, shape, inside, computed, operator)
 
 
 def _computed(value: Any) -> bool:

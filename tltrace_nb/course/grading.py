@@ -22,6 +22,14 @@ from tltrace_nb.base.files import writing
 PATIENCE_S = 300
 """For one cell."""
 _CHECKS = re.compile(r"from (tltrace_nb\.course) import (\w+) as checks")
+_AFRESH = """import sys
+
+for name in [name for name in sys.modules if name.startswith("tltrace_nb.course")]:
+    del sys.modules[name]
+import {module} as checks
+
+"""
+"""What a check's cell begins with."""
 _CREDIT = re.compile(r'data-credit="([\d.]+)"')
 
 
@@ -31,11 +39,12 @@ class HandedInError(TraceError):
 
 @dataclass(frozen=True)
 class Grade:
-    """What an exercise is worth, from 0 to 1, and what its check says."""
+    """The points that an answer is worth, out of so many ``points``, and what its check says."""
 
     exercise: str
     credit: float
     why: str
+    points: int = 1
 
 
 def read(path: Path) -> Any:
@@ -84,7 +93,7 @@ def answered(lesson: Any, handed_in: Any) -> Any:
     module = next(f"{found[1]}.{found[2]}" for cell in notebook.cells if (found := _CHECKS.search(cell.source)))
     for cell in notebook.cells:
         if "check" in _tags(cell):  # an answer may have changed the checks
-            cell.source = f"import importlib\n\nimport {module} as checks\n\nimportlib.reload(checks)\n{cell.source}"
+            cell.source = _AFRESH.format(module=module) + cell.source
     return notebook
 
 
@@ -93,8 +102,9 @@ def table(grades: dict[str, list[Grade]]) -> str:
     lines = []
     for name, each in grades.items():
         credits = "  ".join(f"{grade.credit:.1f}" for grade in each)
-        lines.append(f"{sum(grade.credit for grade in each):.1f} of {len(each)}  {name}  ({credits})")
-        lines += [f"    {grade.exercise}: {grade.why}" for grade in each if grade.credit < 1]
+        points = sum(grade.points for grade in each)
+        lines.append(f"{sum(grade.credit for grade in each):.1f} of {points}  {name}  ({credits})")
+        lines += [f"    {grade.exercise}: {grade.why}" for grade in each if grade.credit < grade.points]
     return "\n".join(lines)
 
 
@@ -102,21 +112,24 @@ def write_csv(grades: dict[str, list[Grade]], path: Path) -> None:
     """One row for each exercise of each notebook. Raises ``OSError`` where the file cannot be written."""
     text = io.StringIO(newline="")
     rows = csv.writer(text)
-    rows.writerow(["notebook", "exercise", "credit", "why"])
-    rows.writerows([name, grade.exercise, grade.credit, grade.why] for name, each in grades.items() for grade in each)
+    rows.writerow(["notebook", "exercise", "credit", "points", "why"])
+    rows.writerows(
+        [name, grade.exercise, grade.credit, grade.points, grade.why] for name, each in grades.items() for grade in each
+    )
     with writing(path) as file:
         file.write(text.getvalue().encode())
 
 
 def _grade(title: str, cell: Any, failed: str) -> Grade:
     """What a check's cell shows; an answer that fails is none, whatever an earlier cell has left under its name."""
+    points = cell.metadata.get("nbgrader", {}).get("points", 1)
     if failed:
-        return Grade(title, 0.0, f"the answer fails: {failed}")
+        return Grade(title, 0.0, f"the answer fails: {failed}", points)
     for output in cell.outputs:
         found = _CREDIT.search("".join(output.get("data", {}).get("text/html", "")))
         if found is not None:
-            return Grade(title, float(found[1]), "".join(output.data["text/plain"]))
-    return Grade(title, 0.0, f"the check fails: {_error(cell) or 'it says nothing'}")
+            return Grade(title, float(found[1]), "".join(output.data["text/plain"]), points)
+    return Grade(title, 0.0, f"the check fails: {_error(cell) or 'it says nothing'}", points)
 
 
 def _error(cell: Any) -> str:

@@ -135,7 +135,8 @@ class SiteTable:
     in the order of their rows, or is ``None`` when every CTA is. ``flows`` are the (source, destination) names of
     ``trace.dag``. ``note`` says what of the kernel is not marked although it was asked for. ``reasons`` are the sites
     that cannot record, or may be silent while others pass them, each with the reason. ``light`` are the names of the
-    operators that automatic markers record a moment of, to be cheap, and ``--on all`` would record as ranges.
+    operators that automatic markers record a moment of, to be cheap, and ``--on all`` would record as ranges; ``full``
+    those of automatic markers that the light set does not have at all.
     ``code`` is what stood on the lines of the sites' sources when the kernel was built, as far as it was known.
     """
 
@@ -153,6 +154,7 @@ class SiteTable:
     note: str = ""
     reasons: tuple[tuple[int, str], ...] = ()
     light: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
     code: tuple[tuple[str, str], ...] = ()
     version: int = 1
 
@@ -178,6 +180,7 @@ class SiteTable:
             "note",
             "reasons",
             "light",
+            "full",
             "code",
         ):  # tables of earlier versions have none, and the text decides the tag
             if not fields[name]:
@@ -212,7 +215,7 @@ class SiteTable:
                     "flows": tuple((str(a), str(b)) for a, b in raw["flows"]),
                     "reasons": tuple((int(site), str(reason)) for site, reason in raw.get("reasons", ())),
                     "code": tuple((str(source), str(text)) for source, text in raw.get("code", ())),
-                    "light": tuple(str(name) for name in raw.get("light", ())),
+                    **{key: tuple(str(name) for name in raw.get(key, ())) for key in ("light", "full")},
                     "launches": tuple(map(_launch, raw["launches"])),
                     "keep": Keep(raw["keep"]),
                     "ctas": chosen_from_json(raw["ctas"]),

@@ -1,7 +1,8 @@
 """A trace as Chrome's JSON trace events, for chrome://tracing, ui.perfetto.dev and scripts.
 
 In: a trace. Out: a JSON file, written event by event. An SM is a process, a sub-track a thread of it; a range is a pair
-of ``B`` and ``E``, an instant an ``i``, an arrow of ``trace.dag`` a pair of ``s`` and ``f``. The format is described at
+of ``B`` and ``E``, an instant an ``i``, an arrow of ``trace.dag`` a pair of ``s`` and ``f``. Notes are a process, too.
+The format is described at
 https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU ("Trace Event Format").
 """
 
@@ -9,13 +10,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tltrace_nb.base.checks import checked, file
 from tltrace_nb.base.files import writing
 from tltrace_nb.base.words import utf8
+from tltrace_nb.export.noted import TRACK
 from tltrace_nb.export.provenance import loss_rows, provenance
 from tltrace_nb.export.rows import AT_ONCE, Rows, Words
 from tltrace_nb.export.steps import (
@@ -60,7 +62,8 @@ def write_chrome(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     head = {"displayTimeUnit": "ns", "otherData": provenance(trace) | unit_fact(plan), "losses": list(loss_rows(trace))}
     names, places = _places(plan)
     with writing(path) as file:
-        file.write((json.dumps(head)[:-1] + ',\n"traceEvents": [' + ",".join(f"\n{name}" for name in names)).encode())
+        first = [*names, *_notes(plan)]
+        file.write((json.dumps(head)[:-1] + ',\n"traceEvents": [' + ",".join(f"\n{each}" for each in first)).encode())
         for piece in plan.pieces:
             for lines in _events(trace, plan, piece, places):
                 file.write(lines)
@@ -81,6 +84,25 @@ def _places(plan: Steps) -> tuple[list[str], Words]:
         names.append(_named("thread_sort_index", process, thread, "sort_index", thread))
         where.append(f',"pid":{process},"tid":{thread}'.encode())
     return names, Words(where)
+
+
+def _notes(plan: Steps) -> Iterator[str]:
+    """Notes, a JSON object each, before them the names of their process, the first of all, and of their rows."""
+    process = len({track.sm for track in plan.tracks}) + 1
+    if plan.notes:
+        yield _named("process_name", process, 0, "name", TRACK)
+        yield _named("process_sort_index", process, 0, "sort_index", 0)
+    for thread, name in {note.row + 1: note.track for note in plan.notes}.items():
+        yield _named("thread_name", process, thread, "name", name)
+        yield _named("thread_sort_index", process, thread, "sort_index", thread)
+    for note in plan.notes:
+        place = {"pid": process, "tid": note.row + 1}
+        begin: dict[str, Any] = {"name": note.text, "ts": note.start / 1000, **place, "args": note.about}
+        if note.end > note.start:
+            yield json.dumps({"ph": "B", **begin})
+            yield json.dumps({"ph": "E", "ts": note.end / 1000, **place})
+        else:
+            yield json.dumps({"ph": "i", "s": "t", **begin})
 
 
 def _events(trace: TraceData, plan: Steps, piece: Piece, places: Words) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 In: a trace. Out: a file of ``TracePacket``\\ s. The kernel is a process; below it nest SM, CTA, track and sub-track. A
 range is a slice with its source line, payloads and exact cycles as arguments, an arrow of ``trace.dag`` is a flow. What
-was lost, and whether the times are simulated, stands on a first track, "about this trace".
+was lost, and whether the times are simulated, stands on a first track, "about this trace"; notes are on the next.
 
 The field numbers are those of ``protos/perfetto/trace/perfetto_trace.proto`` of https://github.com/google/perfetto,
 release v59.1. Readers that are too old for the order of siblings (``_RANK``, ``_MERGING``) pass over it.
@@ -85,8 +85,8 @@ def write_perfetto(trace: TraceData, path: str | os.PathLike[str]) -> Path:
     """
     plan = steps(trace)
     with writing(path) as file:
-        ids, descriptors = _tree(trace, plan)
-        for body in _head(trace, plan, descriptors):
+        ids, of_notes, descriptors = _tree(trace, plan)
+        for body in (*_head(trace, plan, descriptors), *_notes(plan, of_notes)):
             file.write(message(_PACKET, body))
         for piece in plan.pieces:
             for packets in _events(trace, plan, piece, np.array(ids, np.int64)):
@@ -126,8 +126,8 @@ def _interned(trace: TraceData) -> bytes:
     return b"".join(parts)
 
 
-def _tree(trace: TraceData, plan: Steps) -> tuple[list[int], list[bytes]]:
-    """The id of each track of ``plan``, and the descriptors of all, parents first."""
+def _tree(trace: TraceData, plan: Steps) -> tuple[list[int], list[int], list[bytes]]:
+    """The id of each track of ``plan``, that of each note's, and the descriptors of all, parents first."""
     worn = badge(trace.meta)
     sign = worn.text if worn and worn.warns else trace.meta.gpu
     kernel = integer(_PID, 1) + string(_PROCESS_NAME, trace.meta.kernel or trace.table.kernel)
@@ -147,6 +147,7 @@ def _tree(trace: TraceData, plan: Steps) -> tuple[list[int], list[bytes]]:
             ranks[parent] += 1
         return known[key]
 
+    of_notes = [inside(_KERNEL, ("notes", note.row), note.track) for note in plan.notes]
     for sm in sorted({track.sm for track in plan.tracks}):
         inside(_KERNEL, (sm,), sm_label(sm))
     ids = []
@@ -157,7 +158,7 @@ def _tree(trace: TraceData, plan: Steps) -> tuple[list[int], list[bytes]]:
         place += (track.thread, track.lane)
         id_ = inside(id_, (*place, 0), track.label)
         ids.append(inside(id_, (*place, track.sub), track.label))  # the same for the first of its sub-tracks
-    return ids, bodies
+    return ids, of_notes, bodies
 
 
 def _descriptor(id_: int, parent: int, name: str, rank: int) -> bytes:
@@ -175,8 +176,24 @@ def _about(trace: TraceData, plan: Steps) -> Iterator[bytes]:
 
 def _about_event(name: str, values: Mapping[str, Any]) -> bytes:
     event = integer(_TYPE, _TYPES[Phase.INSTANT]) + integer(_TRACK_UUID, _ABOUT) + string(_EVENT_NAME, name)
-    notes = (message(_ANNOTATION, string(_OWN_NAME, key) + _value(value)) for key, value in values.items())
-    return event + b"".join(notes)
+    return event + _named_values(values)
+
+
+def _named_values(values: Mapping[str, Any]) -> bytes:
+    """Annotations whose names are not interned."""
+    return b"".join(message(_ANNOTATION, string(_OWN_NAME, key) + _value(value)) for key, value in values.items())
+
+
+def _notes(plan: Steps, ids: list[int]) -> Iterator[bytes]:
+    """The packets of the notes; ``ids`` are those of their tracks."""
+    for note, id_ in zip(plan.notes, ids, strict=True):
+        lasts = note.end > note.start
+        event = integer(_TYPE, _TYPES[Phase.BEGIN if lasts else Phase.INSTANT]) + integer(_TRACK_UUID, id_)
+        event += string(_EVENT_NAME, note.text) + _named_values(note.about)
+        yield _OF_EVENT + integer(_TIMESTAMP, note.start) + message(_TRACK_EVENT, event)
+        if lasts:
+            event = integer(_TYPE, _TYPES[Phase.END]) + integer(_TRACK_UUID, id_)
+            yield _OF_EVENT + integer(_TIMESTAMP, note.end) + message(_TRACK_EVENT, event)
 
 
 def _events(trace: TraceData, plan: Steps, piece: Piece, ids: npt.NDArray[np.int64]) -> Iterator[bytes]:

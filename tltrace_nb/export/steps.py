@@ -19,6 +19,8 @@ import pandas as pd
 from tltrace_nb.analysis.parts import Part, parts
 from tltrace_nb.analysis.spans import ordinal
 from tltrace_nb.base.words import clean
+from tltrace_nb.export.noted import Noted, noted
+from tltrace_nb.export.times import Times
 from tltrace_nb.render.text import HOVER_CHARS, word
 
 if TYPE_CHECKING:
@@ -32,8 +34,6 @@ PIECE_EVENTS = 1 << 17
 """Events that are laid out together."""
 DEEP = 16
 """Ranges inside each other up to which whole tracks are laid out at once."""
-FAR = float(2**62)
-"""Times beyond it, which only damaged clocks give, are written as it."""
 
 
 class Phase(IntEnum):
@@ -75,7 +75,8 @@ class Steps:
     ``tracks`` are by CTA, thread, lane and sub-track. Per step, in the order to write them: the number of its
     ``track``, its ``phase`` and the ``row`` of its event. Per row: ``start`` and ``end`` as a whole number of ``unit``,
     at least 0 and in the order of the cycles, and the places ``begun`` and ``ended`` of its steps. ``pieces`` are to be
-    written one after the other, so that what is written of them lies in memory for one at a time.
+    written one after the other, so that what is written of them lies in memory for one at a time. ``notes`` are a
+    reader's.
     """
 
     tracks: tuple[Track, ...]
@@ -88,6 +89,7 @@ class Steps:
     begun: Array
     ended: Array
     pieces: tuple[Piece, ...]
+    notes: tuple[Noted, ...]
 
     def steps(self, piece: Piece, most: int) -> Iterator[tuple[slice, Array, Array, Array, Ints]]:
         """So many steps of a piece after the other: which of it they are; their track, phase, row in it, and time."""
@@ -116,7 +118,8 @@ class Piece:
 def steps(trace: TraceData) -> Steps:
     """Lay ``trace`` out in tracks. ``unit`` is ns where the clock of every CTA was measured, else cycles."""
     events = trace.events
-    unit, start, end = _times(trace)
+    times = Times.of(trace)
+    start, end = (times.at(events["cta"].to_numpy(), events[column].to_numpy()) for column in ("start", "end"))
     tracks: list[Track] = []
     pieces: list[Piece] = []
     found: list[tuple[Array, Array, Array]] = []
@@ -130,7 +133,9 @@ def steps(trace: TraceData) -> Steps:
     begun, ended = np.zeros(len(events), np.int32), np.zeros(len(events), np.int32)
     begun[row[phase != Phase.END]] = places[phase != Phase.END]
     ended[row[phase != Phase.BEGIN]] = places[phase != Phase.BEGIN]
-    return Steps(tuple(tracks), track, phase, row, start, end, unit, begun, ended, tuple(pieces))
+    return Steps(
+        tuple(tracks), track, phase, row, start, end, times.unit, begun, ended, tuple(pieces), noted(trace, times)
+    )
 
 
 def _steps(events: pd.DataFrame, label: int, tracks: list[Track]) -> tuple[Array, Array, Array]:
@@ -236,24 +241,6 @@ def unit_fact(plan: Steps) -> dict[str, str]:
 def sm_label(sm: int) -> str:
     """The name of an SM."""
     return f"SM {sm}" if sm >= 0 else "SM unknown"
-
-
-def _times(trace: TraceData) -> tuple[Literal["ns", "cycles"], Ints, Ints]:
-    """Each row's start and end.
-
-    Both come from cycles by the same formula, that of ``data.decode``, so rounding to whole ns never makes neighbours
-    overlap.
-    """
-    events, clock = trace.events, trace.ctas.drop_duplicates("cta").set_index("cta")
-    cta = clock.index.get_indexer(pd.Index(events["cta"]))
-    ghz, offset = (np.append(clock[column].to_numpy(), np.nan)[cta] for column in ("clock_ghz", "start_ns"))
-    known = not (np.isnan(ghz).any() or np.isnan(offset).any())
-    times = []
-    for column in ("start", "end"):
-        cycles = events[column].to_numpy()
-        times.append(np.rint(np.clip(cycles / ghz + offset, -FAR, FAR)).astype(np.int64) if known else cycles)
-    least = min(0, int(times[0].min(initial=0)))
-    return "ns" if known else "cycles", times[0] - least, times[1] - least
 
 
 def _bounds(events: pd.DataFrame) -> Ints:

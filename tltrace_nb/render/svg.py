@@ -12,9 +12,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.base.numbers import payload_text
-from tltrace_nb.base.palette import OTHER, WARNING, border, ink, name_colors
+from tltrace_nb.base.palette import OTHER, WARNING, border, ink
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.frames import TraceLike
+from tltrace_nb.render.colors import Names
 from tltrace_nb.render.lanes import Layout, layout, of_shown_ctas, rows_of
 from tltrace_nb.render.merging import merged_lines
 from tltrace_nb.render.options import DEFAULTS, ViewOptions
@@ -98,7 +99,7 @@ def _draw(
 ) -> str:
     """The picture; the axis is the ``extent``, ``lines`` stand over the lanes, each with its attributes."""
     top = 20.0 + 17.0 * len(lines)
-    colors = name_colors({*trace.events["name"].unique(), *plan.events["name"].unique()})
+    colors = (Names.of(trace) | Names(frozenset(plan.events["name"].unique()))).colors()
     foot = top + max(plan.rows, 1.0) * _ROW + _AXIS
     legend = _legend(plan, colors, width, foot + 6)
     height = foot + _KEY * len(legend)

@@ -64,6 +64,11 @@ def light_names(trace: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for table in _tables(trace) for name in table.light))
 
 
+def full_names(trace: object) -> tuple[str, ...]:
+    """The names of a trace, or of several in one, that traces of ``--on light`` do not have."""
+    return tuple(dict.fromkeys(name for table in _tables(trace) for name in table.full))
+
+
 def code_of(trace: object) -> dict[str, str]:
     """What stands on the lines of the kernel of a trace, or of several in one, by source."""
     return {in_cells(source): text for table in _tables(trace) for source, text in table.code}

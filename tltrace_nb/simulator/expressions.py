@@ -240,6 +240,8 @@ class Expressions:
             return f"quantified({name[:3]!r}, {found})"
         if name == "call_pure_extern":
             return self._helper(e, place)
+        if name == "call_extern":
+            raise self._w.unsupported(f"the function {e.args[0].value}", e)
         if name in ("fma", "ieee_fmaf"):
             values, rounding = _without_rounding(e.args)
             given = ", ".join(self(x, place) for x in values)

@@ -34,6 +34,7 @@ from tltrace_nb.simulator.binding import Bound, bind, left_unwritten
 from tltrace_nb.simulator.classes import classes
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
 from tltrace_nb.simulator.errors import RaceError, SimulationError, UnsupportedError, UnwrittenError, unsupported
+from tltrace_nb.simulator.externs import as_operations
 from tltrace_nb.simulator.footprint import footprint, shared_buffers
 from tltrace_nb.simulator.fragments import spreads
 from tltrace_nb.simulator.liveness import needed_data
@@ -307,7 +308,8 @@ def compile_for(
         layouts = spreads(ready, target)
     _refuse_undecided(ready, lowering)
     shapes = tuple(
-        dataclasses.replace(s, body=by_element(written_out(as_branches(s.body)), ready)) for s in launches(ready)
+        dataclasses.replace(s, body=by_element(written_out(as_branches(as_operations(s.body))), ready))
+        for s in launches(ready)
     )
     notes = tuple(
         dict(s.annotations) for s, _ in walk(ready.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK

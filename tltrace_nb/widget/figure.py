@@ -16,9 +16,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tltrace_nb.base.numbers import payload_text
-from tltrace_nb.base.palette import OTHER, PALETTE, WARNING, border, ink, name_colors
+from tltrace_nb.base.palette import OTHER, PALETTE, WARNING, border, ink
 from tltrace_nb.base.words import clean, markup
 from tltrace_nb.data.frames import TraceLike
+from tltrace_nb.render.colors import Names
 from tltrace_nb.render.lanes import OTHERS, Layout, layout, of_shown_ctas, rows_of
 from tltrace_nb.render.merging import merged_lines
 from tltrace_nb.render.options import DEFAULTS, ViewOptions
@@ -133,7 +134,7 @@ def figure(trace: TraceLike, options: ViewOptions = DEFAULTS) -> go.Figure:
 def _traces(plan: Layout, trace: TraceLike, row_px: float) -> list[dict[str, Any]]:
     """Per name up to four traces: bars, marks, merged bars, and the arrows from it; then the strip of other names."""
     shown = plan.events
-    colors = name_colors({*trace.events["name"].unique(), *shown["name"].unique()})
+    colors = (Names.of(trace) | Names(frozenset(shown["name"].unique()))).colors()
     begin, end = plan.extent
     px = _WIDTH_PX / max(end - begin, 1e-9)
     traces: list[dict[str, Any]] = []

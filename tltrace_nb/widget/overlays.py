@@ -1,4 +1,4 @@
-"""What is drawn over the lanes: the critical path, waits with their cause, or the rows of any frame.
+"""What is drawn over the lanes: the critical path, waits with their cause, waves, or the rows of any frame.
 
 In: a trace, or a frame with the columns start, end and cta. Out: a dictionary as ``frontend/src/bands.ts`` reads it.
 """
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tltrace_nb.base.checks import wrong
+from tltrace_nb.base.numbers import count, duration
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.trace_data import TraceData
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MOST = 50_000
 """Most rows that are drawn over the lanes."""
 NEEDED = ("start", "end", "cta")
+PARTS = ("launch", "rank")
+"""What several traces in one are told apart by."""
 NAMED = 3
 """Names in a verdict."""
 AUTOMATIC_WAITS = "wait *"
@@ -31,8 +34,9 @@ AUTOMATIC_WAITS = "wait *"
 def bands(frame: object, words: str = "", *, which: str = "frame", linked: bool = False) -> dict[str, Any]:
     """The rows of ``frame`` as bands over the lanes of their CTA, or of their ``thread`` or ``lane`` if it has these.
 
-    ``start`` and ``end`` are cycles since the CTA's entry. ``name`` is written on a band, ``launch`` says of which
-    launch it is. ``linked``: a line leads from each to the next of its CTA. Raises ``TypeError`` for what is no frame
+    ``start`` and ``end`` are cycles since the CTA's entry; where they are the same, the band is a mark. ``name`` is
+    written on a band, ``launch`` or ``rank`` says of which launch or rank it is. ``linked``: a line leads from each to
+    the next of its CTA. Raises ``TypeError`` for what is no frame
     and ``ValueError`` for columns that are missing, values that are no numbers, or too many rows.
     """
     if not isinstance(frame, pd.DataFrame):
@@ -48,8 +52,9 @@ def bands(frame: object, words: str = "", *, which: str = "frame", linked: bool 
         raise ValueError(f"the frame has {len(frame):,} rows, of which at most {MOST:,} are drawn: select some")
     rows = frame.sort_values(["cta", "start"], kind="stable")
     spans: dict[str, Any] = {key: rows[key].tolist() for key in NEEDED}
-    for key in ("thread", "launch"):
-        spans[key] = rows[key].astype("int64").tolist() if key in rows else None
+    part = next((column for column in PARTS if column in rows), "")
+    for key, column in (("thread", "thread"), ("part", part)):
+        spans[key] = rows[column].astype("int64").tolist() if column in rows else None
     spans["lane"] = rows["lane"].astype(str).tolist() if "lane" in rows else None
     names = rows["name"] if "name" in rows else pd.Series("", rows.index)
     spans["text"] = [clean(str(name), 60) if not pd.isna(name) and str(name) else "" for name in names]
@@ -94,7 +99,39 @@ def waits(trace: TraceLike) -> dict[str, Any]:
     return bands(found.assign(name=what).iloc[:MOST], "; ".join((words, *notes)), which="waits")
 
 
-OVERLAYS: Mapping[str, Callable[[TraceLike], dict[str, Any]]] = {"critical path": critical_path, "waits": waits}
+def waves(trace: TraceLike) -> dict[str, Any]:
+    """Where CTAs take each other's slots and when SMs have none; in words how many waves, and what is idle."""
+
+    def of(one: TraceData) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        from tltrace_nb.analysis.waves import ctas_in_waves, idle_stretches, waves
+
+        ctas = ctas_in_waves(one)
+        entries = ctas[["cta"]].assign(start=0, end=0, name=[f"wave {n}" for n in ctas["wave"]])
+        idle = idle_stretches(ctas)
+        named = idle.assign(name=[f"SM idle {duration(ns)}" for ns in idle["idle_ns"]])
+        told = waves(one, "launch")
+        words = [_of_launch(row, ctas[ctas["kernel"] == row.kernel]) for row in told.itertuples()]
+        return pd.concat([entries, named[[*entries]]], ignore_index=True), (*words, *told.notes)
+
+    found, notes = _of_all(trace, of)
+    return bands(found.iloc[:MOST], "; ".join(notes), which="waves")
+
+
+def _of_launch(row: Any, ctas: pd.DataFrame) -> str:
+    """A launch in words: its row of ``Trace.waves`` by launch, and its CTAs in waves."""
+    last, used = ctas["wave"].eq(ctas["wave"].max()).sum(), ctas["sm"].nunique()
+    parts = [f"{count(row.waves, 'wave')} of {count(row.places, 'CTA slot')} on {count(row.sms, 'SM')}"]
+    parts += [f"the last has {count(last, 'CTA')}"] * (row.waves > 1)
+    parts += [f"{count(row.sms - used, 'SM')} never had a CTA"] * (row.sms > used)
+    parts += [f"SMs are idle {row.idle:.0%} of the time"] * (row.idle == row.idle)
+    return f"{clean(str(row.kernel), 40)}: {', '.join(parts)}"
+
+
+OVERLAYS: Mapping[str, Callable[[TraceLike], dict[str, Any]]] = {
+    "critical path": critical_path,
+    "waits": waits,
+    "waves": waves,
+}
 """What a view can be asked for, by name."""
 
 
@@ -107,7 +144,7 @@ def _of_all(
     traces: Mapping[int, TraceData] = getattr(trace, "traces", {})
     if not traces:
         return _no_rows(), ("a frame alone does not tell it, a trace does",)
-    part = "launch" if "launch" in trace.events else "rank"
+    part = next(column for column in PARTS if column in trace.events)
     found = [(number, *of(one)) for number, one in traces.items()]
     rows = pd.concat([frame.assign(**{part: number}) for number, frame, _ in found], ignore_index=True)
     return rows, tuple(dict.fromkeys(note for _, _, notes in found for note in notes))

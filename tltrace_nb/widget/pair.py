@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tltrace_nb.base.palette import border, ink, name_colors
+from tltrace_nb.base.palette import border, ink
 from tltrace_nb.base.words import clean, markup
+from tltrace_nb.render.colors import Names
 from tltrace_nb.render.options import DEFAULTS, ViewOptions
 from tltrace_nb.widget.figure import figure
 
@@ -94,8 +95,7 @@ def pair(a: TraceLike, b: TraceLike, options: ViewOptions = DEFAULTS) -> go.Figu
     above, below = figure(a, options), figure(b, options)
     heights = [drawing.layout.height - drawing.layout.margin.t - drawing.layout.margin.b for drawing in (above, below)]
     room = sum(heights) + _BETWEEN_PX
-    names = {name for trace in (a, b) for name in trace.events["name"].unique()}
-    colors = {markup(clean(name)): color for name, color in name_colors(names).items()}
+    colors = {markup(clean(name)): color for name, color in Names.of(a, b).colors().items()}
     known: set[str] = set()
     traces = []
     for drawing, axes in ((above, {"xaxis": "x", "yaxis": "y"}), (below, {"xaxis": "x2", "yaxis": "y2"})):

@@ -37,6 +37,7 @@ from tltrace_nb.base.checks import (
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.notes import notes_of
 from tltrace_nb.data.trace_data import TraceData
+from tltrace_nb.render.colors import Names
 from tltrace_nb.render.frames import frames
 from tltrace_nb.render.lanes import of_events, selected
 from tltrace_nb.render.launches import of_traces, together
@@ -69,7 +70,7 @@ THEMES = ("auto", "light", "dark")
 KEYWORDS = ("ctas", "events", "time", "height", "title", "theme", "view", "save", "beside", "before", "layout")
 VIEW_KEYS = (
     "unit", "span", "scroll", "color_by", "arrows", "query", "filter", "hidden_names", "hidden_launches", "ghost",
-    "collapsed", "hidden", "pinned", "order",
+    "align", "collapsed", "hidden", "pinned", "order",
 )  # fmt: skip
 
 
@@ -86,8 +87,8 @@ class Timeline(anywidget.AnyWidget):
     ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.
     ``view``: what ``view`` of another timeline was.
     ``beside``: a trace for which the axis has room, too, and whose names have their colours here (``Trace.beside``).
-    ``before``: another run to compare with: it is thin under the lanes, in cycles CTA by CTA, and the legend says by
-    how much each name has changed.
+    ``before``: another run to compare with: it is thin under the lanes, in cycles CTA by CTA, or iteration by iteration
+    with ``view={"align": "iteration"}``, and the legend says by how much each name has changed.
     ``save``: put the events into the widget's state, and so into a notebook that is saved with it, also where they take
     more than 2 MB. ``layout``: as all ipywidgets have it.
 
@@ -172,7 +173,7 @@ class Timeline(anywidget.AnyWidget):
         before = None if before is None else frames(before, "before")
         self._shown = selected(self._trace, events, ctas)
         traces = [each for each in (self._trace, beside, before) if each is not None]
-        self._names = {name for each in traces for name in each.events["name"].unique()}
+        self._names = Names.of(*traces)
         self._save, self._title = save, title
         if beside is not None and ctas is not None:  # the axis has room for what is shown of it
             beside = of_events(beside, selected(beside, None, ctas))
@@ -220,7 +221,7 @@ class Timeline(anywidget.AnyWidget):
         >>> timeline.replace(matmul_with_three_stages)
         """
         trace = frames(source)
-        names = self._names | set(trace.events["name"].unique())
+        names = self._names | Names.of(trace)
         wire = encode(trace, title=title, names=names, **said_of(trace))
         if self._link is not None:
             self._link.remove(self)
@@ -308,11 +309,12 @@ class Timeline(anywidget.AnyWidget):
 
     @checked(title=text)
     def show(self, what: str | pd.DataFrame | None, title: str = "") -> None:
-        """Draw bands over the lanes: the critical path, waits with their cause, or the rows of any frame.
+        """Draw bands over the lanes: the critical path, waits with their cause, waves, or the rows of any frame.
 
-        ``what``: ``"critical path"``, ``"waits"``, a frame, or ``None`` for nothing any more. A frame needs the columns
-        ``start`` and ``end``, in cycles since the CTA's entry, and ``cta``; ``thread`` keeps a band to the lanes of
-        one, ``lane`` to those of that name, and ``name`` is written on it. ``title`` stands over the lanes. Raises
+        ``what``: ``"critical path"``, ``"waits"``, ``"waves"`` (where CTAs take each other's slots, and when SMs have
+        none), a frame, or ``None`` for nothing any more. A frame needs the columns ``start`` and ``end``, in cycles
+        since the CTA's entry, and ``cta``; a row whose end is its start is a mark. ``thread`` keeps a band to the lanes
+        of one, ``lane`` to those of that name, and ``name`` is written on it. ``title`` stands over the lanes. Raises
         ``ValueError`` for another text and for a frame without these columns, ``TypeError`` for something else.
 
         >>> timeline.show("waits")

@@ -33,14 +33,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tltrace_nb.base.palette import PALETTE, name_colors
+from tltrace_nb.base.palette import PALETTE
 from tltrace_nb.base.words import clean
+from tltrace_nb.render.colors import Names
 from tltrace_nb.render.launches import facts_of
 from tltrace_nb.render.text import badge, code_of, light_names, loss_text
 from tltrace_nb.render.views import PARTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tltrace_nb.data.frames import TraceLike
     from tltrace_nb.render.launches import LaunchFacts
@@ -107,7 +108,7 @@ def encode(
     trace: TraceLike,
     *,
     title: str | None = None,
-    names: Iterable[str] | None = None,
+    names: Names | None = None,
     beside: TraceLike | None = None,
     launches: Sequence[LaunchFacts] = (),
     light: Sequence[str] = (),
@@ -167,7 +168,7 @@ def encode(
         columns.floats("lane_ns_offset", offset[nth])
         columns.floats("lane_ns_rate", rate[nth])
     _flows(columns, trace.flows, events, order)
-    colors = name_colors(events["name"].unique() if names is None else names)
+    colors = (names or Names.of(trace)).colors()
     heading = trace.meta.kernel if title is None else title
     worn = badge(trace.meta)
     header = {

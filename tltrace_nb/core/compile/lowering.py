@@ -170,6 +170,7 @@ def _table(
         note="; ".join(filter(None, (note, unknown_blocks(entries), fits.note))),
         reasons=reasons,
         light=marked.light,
+        full=marked.full,
         code=_code(marked.sites),
         version=table_version(fits.ctas),
     )

@@ -66,7 +66,8 @@ class Marker:
     """One placeholder as it stands in the kernel; ``range`` joins the two ends of a range.
 
     An ``automatic`` one was not written by the author (``compile.auto.marks``); its ``range`` tells it from the others.
-    ``leaving``: the end of a range at a jump out of it (``compile.jumps``).
+    ``leaving``: the end of a range at a jump out of it (``compile.jumps``). ``full``: an automatic one that the light
+    set has nothing in place of.
     """
 
     kind: EventKind
@@ -79,6 +80,7 @@ class Marker:
     automatic: bool = False
     over: Over = Over.STATEMENTS
     leaving: bool = False
+    full: bool = False
 
     def to_json(self) -> str:
         """The marker as the JSON text of its placeholder."""

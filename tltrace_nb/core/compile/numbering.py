@@ -34,7 +34,7 @@ class MarkedKernel:
 
     ``groups`` and ``over`` are the groups of the sites and what they are about, site by site; ``leaving`` are the sites
     that end a range at a jump out of it. ``light`` are the names of automatic markers that are instants: the light set
-    has them in place of ranges.
+    has them in place of ranges. ``full`` are those that it has nothing in place of.
     """
 
     func: Any
@@ -45,6 +45,7 @@ class MarkedKernel:
     over: tuple[Over, ...]
     leaving: frozenset[int] = frozenset()
     light: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
 
     @property
     def end_of(self) -> dict[int, int]:
@@ -100,7 +101,9 @@ def read_sites(func: Any) -> MarkedKernel:
     groups, over = tuple(m.group for m in markers), tuple(m.over for m in markers)
     leaving = frozenset(i for i, m in enumerate(markers) if m.leaving)
     light = dict.fromkeys(m.name for m in markers if m.automatic and m.kind is EventKind.INSTANT)
-    return MarkedKernel(numbered, kernel, sites, groups, tuple(dict.fromkeys(flows)), over, leaving, tuple(light))
+    elsewhere = {m.name for m in markers if not m.full}
+    full = tuple(name for name in dict.fromkeys(m.name for m in markers) if name not in elsewhere)
+    return MarkedKernel(numbered, kernel, sites, groups, tuple(dict.fromkeys(flows)), over, leaving, tuple(light), full)
 
 
 def site_statement(site: int, payload: Expr, *condition: Expr, roles: Collection[str] = ()) -> Stmt:

@@ -14,6 +14,9 @@ from tltrace_nb.simulator.memory import Array
 
 Told = tuple[Array, Array]
 
+ALL_CTAS = -1
+"""The barrier at which the CTAs of a grid meet, or those of a cluster; other barriers have the hardware's numbers."""
+
 
 def joined(one: Told | None, other: Told) -> Told:
     """What two tell together."""

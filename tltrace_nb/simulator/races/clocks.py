@@ -17,10 +17,11 @@ COPIES, PRODUCTS, STORES = 1, 2, 3
 
 
 class Clocks:
-    """The clocks of one CTA, ``int32[warps, agents]``."""
+    """The clocks of one CTA, ``int32[warps, agents]``. ``epoch``: how often it has met the other CTAs."""
 
     def __init__(self, warps: int, mbarriers: int):
         self.warps = warps
+        self.epoch = 0
         self.known = np.zeros((warps, (1 + STORES) * warps + mbarriers), np.int32)
         self.known[np.arange(warps), np.arange(warps)] = 1
         self.fenced = np.zeros_like(self.known)

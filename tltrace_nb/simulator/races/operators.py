@@ -12,7 +12,9 @@ from typing import Any, Protocol
 
 from tvm import DataType, tirx
 
+from tltrace_nb.base.gpus import WARP
 from tltrace_nb.core.compile.ir import Expr, Stmt, op_name
+from tltrace_nb.simulator.races.barriers import ALL_CTAS
 from tltrace_nb.simulator.races.clocks import COPIES, PRODUCTS, STORES
 from tltrace_nb.simulator.races.descriptors import UNIT
 from tltrace_nb.simulator.races.shadow import READ, UPDATE, WRITE
@@ -31,6 +33,7 @@ _NOTHING = (
     "prefetch_tma_descriptor", "fence_barrier_init", "cluster_arrive", "debug_print", "device_assert", "nanosleep",
 )  # fmt: skip
 _PRODUCT = re.compile(r"m64n(\d+)k(\d+)")
+_SCAN = re.compile(r"tl::Cum(?:Sum|Max)(?:1D<(\d+).*>|2D<(\d+), ([01]).*>)::run")
 _REDUCE = re.compile(r"tl::AllReduce<[^,]+, (\d+), (\d+)(?:, (\d+))?(?:, ([^,]+?))?(?:, (\d+), (\d+))?>::run")
 
 
@@ -154,12 +157,38 @@ class DeviceOperators:
             return
         if self.reduces(call, place):
             return
+        if (scan := _SCAN.match(_extern(call))) is not None:
+            self._scan(scan, call, place)
+            return
         for known, method in _METHODS.items():
             if name.startswith(known):
                 getattr(self, method)(name, call, place)
                 return
         if any(is_pointer(arg) and self._w.is_watched(pointer_data(arg)) for arg in call.args) or _extern(call):
             raise self._w.unsupported(f"the operation {_extern(call) or name}", call)
+
+    def _scan(self, found: re.Match[str], call: Any, place: Place) -> None:
+        """Write ``T.cumsum`` or ``T.cummax``: each warp goes along lines of its own, as in TileLang's ``scan.h``."""
+        w = self._w
+        source, target, *sizes = call.args[1:]
+        if not (is_pointer(source) and is_pointer(target) and all(isinstance(n, tirx.IntImm) for n in sizes)):
+            raise w.unsupported("this scan", call)
+        height, width, *strides = (1, *map(int, sizes)) if found[1] else map(int, sizes)
+        steps = [(stride, 1) for stride in strides or (width, width)]
+        lines, length = height, width
+        if found[3] == "0":
+            lines, length, steps = width, height, [(1, stride) for stride, _ in steps]
+        for kind, pointer, (apart, step), way in (
+            (READ, source, steps[0], "reads"),
+            (WRITE, target, steps[1], "writes"),
+        ):
+            data, dtype = pointer_data(pointer), pointer_dtype(pointer)
+            if not w.is_watched(data):
+                continue
+            w.sizes.add(max(1, int(DataType(dtype).bits) // 8))
+            begin = w.expressions(pointer.args[2], place)
+            how = (lines, length, apart, step, int(found[1] or found[2]) // WARP if found[2] else 1)
+            w.line(f"c.scan({kind}, {w.memory(data, dtype, call)}, {begin}, {how!r}, {w.site(data.name, way)})")
 
     def atomics(self, name: str, call: Any, _: Place) -> str | None:
         """Refuse an atomic whose result is used."""
@@ -303,7 +332,7 @@ class DeviceOperators:
         w.line(f"yield c.sync({rest[0]}, {rest[1]}, {place.mask})")
 
     def _sync_all(self, _: str, __: Any, place: Place) -> None:
-        self._w.line(f"yield c.sync(-1, 0, {place.mask})")
+        self._w.line(f"yield c.sync({ALL_CTAS}, 0, {place.mask})")
 
     def _come(self, _: str, call: Any, place: Place) -> None:
         number, count = (self._w.same(a, place) for a in call.args[:2])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import Any
 
-from tltrace_nb.simulator.races.barriers import Meeting, Phased, joined
+from tltrace_nb.simulator.races.barriers import ALL_CTAS, Meeting, Phased, joined
 from tltrace_nb.simulator.races.clocks import Clocks
 from tltrace_nb.simulator.races.strands import Strand
 
@@ -71,6 +71,8 @@ class Run:
         if meeting.threads < expected if expected else not here >= self._live:
             return
         del self._meetings[name]
+        if name == ALL_CTAS:
+            self._clocks.epoch += 1
         for strand, warps in meeting.waiting:
             assert meeting.told is not None
             self._clocks.acquire(warps, meeting.told)

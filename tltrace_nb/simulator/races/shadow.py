@@ -41,7 +41,8 @@ class Conflict:
 class Shadow:
     """One memory of ``size`` places; ``paged`` where few of them are touched, of a tensor, by one CTA after another.
 
-    ``found`` is told of conflicts.
+    What two CTAs do is ordered if all CTAs have met between the two, thus if their epochs differ. ``found`` is told of
+    conflicts.
     """
 
     def __init__(self, size: int, clocks: Clocks, found: Callable[[Conflict], None], paged: bool = False):
@@ -51,21 +52,37 @@ class Shadow:
         held = 0 if paged else size
         self._writer, self._written = np.zeros(held, np.int16), np.zeros(held, np.int32)
         self._write_site, self._atomic = np.zeros(held, np.int32), np.zeros(held, bool)
-        self._other_site, self._other_wrote = np.zeros(held, np.int32), np.zeros(held, bool)
+        self._epoch = 0
+        self._elsewhere: dict[int, tuple[Array, Array]] = {}
         self._row_of = np.full(clocks.known.shape[1], -1)
         self._readers = np.zeros(0, np.int64)
         self._read, self._read_site = np.zeros((0, held), np.int32), np.zeros((0, held), np.int32)
 
     def next_cta(self, clocks: Clocks) -> None:
-        """Another CTA begins: what was done so far was done elsewhere, and nothing orders the two."""
+        """Another CTA begins: what was done so far was done elsewhere."""
+        self._leave_epoch(0)
         self._clocks = clocks
-        wrote, read = self._written > 0, (self._read > 0).any(axis=0)
+
+    def _leave_epoch(self, following: int) -> None:
+        """Note what this CTA has done between two meetings of all CTAs, for the CTAs to come: the site of an access of
+        each place, and whether one wrote."""
+        site, wrote = self._done_elsewhere()
+        written, read = self._written > 0, (self._read > 0).any(axis=0)
         if len(self._read):
-            site = self._read_site.max(axis=0)
-            self._other_site = np.where(read & ~self._other_wrote, site, self._other_site)
-        self._other_site = np.where(wrote, self._write_site, self._other_site)
-        self._other_wrote |= wrote & ~self._atomic
+            site = np.where(read & ~wrote, self._read_site.max(axis=0), site)
+        site = np.where(written, self._write_site, site)
+        self._elsewhere[self._epoch] = site, wrote | (written & ~self._atomic)
         self._written[:], self._read[:] = 0, 0
+        self._epoch = following
+
+    def _done_elsewhere(self) -> tuple[Array, Array]:
+        """What other CTAs have done in this epoch, for every place that is held."""
+        held = len(self._written)
+        site, wrote = self._elsewhere.get(self._epoch, (np.zeros(0, np.int32), np.zeros(0, bool)))
+        if more := held - len(site):
+            site, wrote = np.pad(site, (0, more)), np.pad(wrote, (0, more))
+            self._elsewhere[self._epoch] = site, wrote
+        return site, wrote
 
     def access(
         self, kind: int, places: Any, warps: Any, agents: Any, moments: Any, site: int, asynchronous: bool = False
@@ -77,6 +94,8 @@ class Shadow:
         """
         if self._pages is not None:
             places = self._held(places)
+            if self._epoch != self._clocks.epoch:
+                self._leave_epoch(self._clocks.epoch)
         known = self._clocks.known
         sees = self._clocks.fenced if asynchronous and kind == READ else known
         writer, written = self._writer[places], self._written[places]
@@ -89,11 +108,11 @@ class Shadow:
             i = int(np.argmax(late))
             only_fence = bool(known[_at(warps, i), writer[i]] >= written[i])
             self._tell(self._write_site, writer[i], site, agents, warps, places, i, only_fence)
-        if self._pages is not None:
-            other = self._other_site[places]
-            late = (other > 0) & (other != site) & (self._other_wrote[places] | (kind == WRITE))
+        if self._epoch in self._elsewhere:
+            others, wrote = self._done_elsewhere()
+            late = (others[places] > 0) & (others[places] != site) & (wrote[places] | (kind == WRITE))
             if late.any():
-                self._tell(self._other_site, ELSEWHERE, site, agents, warps, places, int(np.argmax(late)))
+                self._tell(others, ELSEWHERE, site, agents, warps, places, int(np.argmax(late)))
         if kind == READ:
             self._note_read(places, agents, moments, site)
             return
@@ -137,7 +156,7 @@ class Shadow:
         pages = places // _PAGE
         for page in np.unique(pages[self._pages[pages] < 0]):
             self._pages[page] = len(self._writer) // _PAGE
-            for name in ("_writer", "_written", "_write_site", "_atomic", "_other_site", "_other_wrote"):
+            for name in ("_writer", "_written", "_write_site", "_atomic"):
                 array = getattr(self, name)
                 setattr(self, name, np.append(array, np.zeros(_PAGE, array.dtype)))
             more = np.zeros((len(self._readers), _PAGE), np.int32)

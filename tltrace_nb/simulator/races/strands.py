@@ -141,6 +141,17 @@ class Strand:
         who = np.repeat(warps, places.shape[1])
         at.shadow.access(kind, places.ravel(), who, who, self._clocks.known[who, who], site)
 
+    def scan(self, kind: int, at: Memory, begin: int, how: tuple[int, ...], site: int) -> None:
+        """Warps go along lines of their own. ``how``: lines, elements of each, the strides of both, how many warps."""
+        assert at.shadow is not None
+        self._spend()
+        lines, length, apart, step, warps = how
+        mine = np.arange(lines)
+        mine = mine[np.isin(mine % warps, self._warps)]
+        places = at.places((begin + mine[:, None] * apart + np.arange(length) * step).ravel(), 1, 1)
+        who = np.repeat(mine % warps, length * places.shape[1])
+        at.shadow.access(kind, places.ravel(), who, who, self._clocks.known[who, who], site)
+
     def _spend(self) -> None:
         self._budget[0] -= 1
         if self._budget[0] < 0:

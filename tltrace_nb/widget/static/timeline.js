@@ -9,6 +9,7 @@ var USUAL = {
   color_by: "name",
   query: "",
   filter: false,
+  align: "cta",
   hidden_names: [],
   hidden: [],
   pinned: [],
@@ -75,11 +76,11 @@ var MOST_ROWS = 48;
 function stack(start, duration2, from, to, rows) {
   const busy = [];
   for (let i = from; i < to; i++) {
-    const begin = start[i];
-    const end = begin + Math.max(duration2[i], 1);
+    const begin2 = start[i];
+    const end = begin2 + Math.max(duration2[i], 1);
     let row = busy.length;
-    while (row > 0 && !(busy[row - 1] > begin && busy[row - 1] >= end)) row--;
-    while (row < busy.length && busy[row] > begin) row++;
+    while (row > 0 && !(busy[row - 1] > begin2 && busy[row - 1] >= end)) row--;
+    while (row < busy.length && busy[row] > begin2) row++;
     if (row >= MOST_ROWS) row = MOST_ROWS - 1;
     busy[row] = Math.max(end, busy[row] ?? end);
     rows[i] = row;
@@ -357,11 +358,10 @@ var Events = class _Events {
     }
     return this.inverse[id];
   }
-  /** The same events at other times, which may change while they keep the order of their rows. */
-  at(start, duration2) {
-    const code = new Uint8Array(this.count);
-    const latestEnds = /* @__PURE__ */ new Map();
-    return Object.assign(Object.create(_Events.prototype), this, { start, duration: duration2, code, latestEnds });
+  /** The same events at other times, which may change while they keep the order of their rows; and on other clocks. */
+  at(start, duration2, clocks = {}) {
+    const own = { start, duration: duration2, code: new Uint8Array(this.count), latestEnds: /* @__PURE__ */ new Map(), ...clocks };
+    return Object.assign(Object.create(_Events.prototype), this, own);
   }
   /** The times have changed. */
   retimed() {
@@ -451,16 +451,16 @@ function moved(values, place) {
   return target;
 }
 function payloadEnds(wire) {
-  const begin = wire.columns.get("payload");
+  const begin2 = wire.columns.get("payload");
   const change = wire.columns.get("change");
   if (change) {
-    const big = begin instanceof BigInt64Array || change instanceof BigInt64Array;
-    if (big) return BigInt64Array.from(begin, (value, i) => BigInt(value) + BigInt(change[i]));
-    const ends2 = new Float64Array(begin.length);
-    for (let i = 0; i < ends2.length; i++) ends2[i] = Number(begin[i]) + Number(change[i]);
+    const big = begin2 instanceof BigInt64Array || change instanceof BigInt64Array;
+    if (big) return BigInt64Array.from(begin2, (value, i) => BigInt(value) + BigInt(change[i]));
+    const ends2 = new Float64Array(begin2.length);
+    for (let i = 0; i < ends2.length; i++) ends2[i] = Number(begin2[i]) + Number(change[i]);
     return ends2.every((value) => value === (value | 0)) ? Int32Array.from(ends2) : ends2;
   }
-  const ends = Float64Array.from(begin);
+  const ends = Float64Array.from(begin2);
   const words = new Uint32Array(ends.buffer);
   const low = wire.get("change_low");
   const high = wire.get("change_high");
@@ -513,9 +513,9 @@ function scientific(value, text, least, most) {
   const sign = exponent[0];
   return `${digits}e${sign}${exponent.slice(1).padStart(2, "0")}`;
 }
-function payloadText(begin, end) {
-  if (!begin || !end || begin === end) return begin || end;
-  return `${begin} → ${end}`;
+function payloadText(begin2, end) {
+  if (!begin2 || !end || begin2 === end) return begin2 || end;
+  return `${begin2} → ${end}`;
 }
 function number(value, digits = 0) {
   const text = typeof value === "bigint" ? String(value) : value.toFixed(digits);
@@ -649,6 +649,137 @@ function eventsInView(scene, most) {
   return { positions, more: false };
 }
 
+// src/color.ts
+function parse(color) {
+  if (color.startsWith("#")) {
+    const hex = color.length === 4 ? [...color.slice(1)].map((c) => c + c).join("") : color.slice(1, 7);
+    return [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+  }
+  const parts = color.match(/[\d.]+/g)?.map(Number) ?? [];
+  return parts.length >= 3 ? [parts[0], parts[1], parts[2]] : [255, 255, 255];
+}
+function mix(a, b, share) {
+  return a.map((value, i) => Math.round(value + (b[i] - value) * share));
+}
+function css([r, g, b]) {
+  return `#${(1 << 24 | r << 16 | g << 8 | b).toString(16).slice(1)}`;
+}
+function luminance(color) {
+  const [r, g, b] = color.map((value) => {
+    const v = value / 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+function ink(color) {
+  return luminance(color) > 0.18 ? "#111111" : "#ffffff";
+}
+function pixel([r, g, b]) {
+  return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+}
+var CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"].map(parse);
+var SIGNED = ["#0b4f8a", "#56b4e9", "#c9ccd1", "#e69f00", "#a34700"].map(parse);
+function scale(stops, share) {
+  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+  const low = Math.min(Math.floor(at), stops.length - 2);
+  return mix(stops[low], stops[low + 1], at - low);
+}
+function sequential(steps) {
+  return Array.from({ length: steps }, (_, i) => scale(CIVIDIS, 0.2 + 0.8 * i / (steps - 1)));
+}
+function diverging(steps) {
+  return Array.from({ length: steps }, (_, i) => scale(SIGNED, i / (steps - 1)));
+}
+
+// src/nesting.ts
+function nest(events, axis, wanted) {
+  const roots = /* @__PURE__ */ new Map();
+  const paths = [];
+  const number2 = /* @__PURE__ */ new Map();
+  const pathOf = new Int32Array(events.count).fill(-1);
+  for (const lane of events.lanes) {
+    const { rate } = axis.line(lane);
+    const open = [];
+    for (const i of inOrder(events, lane, wanted)) {
+      const [start, end] = [events.start[i], events.end(i)];
+      while (open.length && (open[open.length - 1].end < end || open[open.length - 1].end <= start)) open.pop();
+      const outer = open.length ? open[open.length - 1] : null;
+      if (outer) {
+        outer.path.self -= rate * Math.max(end - Math.max(start, outer.until), 0);
+        outer.until = Math.max(outer.until, end);
+      }
+      const siblings2 = outer ? outer.path.inside : roots;
+      const name2 = events.nameCode(i);
+      let path = siblings2.get(name2);
+      if (!path) {
+        path = { name: name2, above: outer?.path ?? null, inside: /* @__PURE__ */ new Map(), count: 0, total: 0, self: 0 };
+        siblings2.set(name2, path);
+        number2.set(path, paths.push(path) - 1);
+      }
+      path.count++;
+      path.total += rate * (end - start);
+      path.self += rate * (end - start);
+      pathOf[i] = number2.get(path);
+      open.push({ path, end, until: start });
+    }
+  }
+  return { roots: largestFirst(roots.values()), of: (i) => paths[pathOf[i]] ?? null };
+}
+function largestFirst(paths) {
+  return [...paths].sort((a, b) => b.total - a.total || a.name - b.name);
+}
+function widthOf({ self, inside: inside2 }) {
+  let width = self;
+  for (const each of inside2.values()) width += widthOf(each);
+  return width;
+}
+function inOrder(events, lane, wanted) {
+  const found = [];
+  for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+    if (!events.isInstant(i) && wanted(i)) found.push(i);
+  if (lane.rows === 1) return found;
+  const { start, duration: duration2, id } = events;
+  return found.sort((a, b) => start[a] - start[b] || duration2[b] - duration2[a] || id[a] - id[b]);
+}
+
+// src/flame.ts
+var ROW = 21;
+var LEAST = 1 / 1500;
+function flame(scene, nesting, choose) {
+  const whole = nesting.roots.reduce((sum, path) => sum + widthOf(path), 0) || 1;
+  const boxes = [];
+  let rows = 0;
+  const add2 = (paths, left, row) => {
+    let x = left;
+    for (const path of largestFirst(paths)) {
+      const share = widthOf(path) / whole;
+      if (share >= LEAST) {
+        boxes.push(box(scene, path, x, share, row, choose));
+        rows = Math.max(rows, row + 1);
+        add2(path.inside.values(), x, row + 1);
+      }
+      x += share;
+    }
+  };
+  add2(nesting.roots, 0, 0);
+  const root = h("div", { class: "tlt-flame", role: "group", "aria-label": "Time by nesting" }, ...boxes);
+  root.style.height = `${rows * ROW}px`;
+  return root;
+}
+function box({ events, paint, axis }, path, left, share, row, choose) {
+  const names = [];
+  for (let each = path; each; each = each.above) names.unshift(clean(events.names[each.name], 60));
+  const { total, self } = path;
+  const [all, own] = [total, self].map((time2) => duration(time2, axis.unit));
+  const words = `${names.join(" / ")}: ${count(path.count, "time")}, ${all}`;
+  const title = path.inside.size ? `${words}, ${own} of it in no range inside` : words;
+  const button2 = h("button", { type: "button", title, "aria-label": title }, h("bdi", {}, names[names.length - 1]));
+  const color = paint.nameRgb(path.name);
+  button2.style.cssText = `left:${100 * left}%;top:${row * ROW}px;width:${100 * share}%;background:${css(color)};color:${ink(color)}`;
+  button2.addEventListener("click", () => choose(path));
+  return button2;
+}
+
 // src/stats.ts
 function statistics(events, axis, positions) {
   const counts = /* @__PURE__ */ new Map();
@@ -765,562 +896,6 @@ function usualAnchor(events) {
   return [...counts].reduce((most, each) => each[1] > most[1] ? each : most)[0];
 }
 
-// src/aggregate.ts
-var BINS = 32;
-var [WIDE, HIGH] = [160, 20];
-var MOST_NAMES = 60;
-var Aggregate = class {
-  constructor(scene) {
-    this.scene = scene;
-  }
-  scene;
-  root = h("div", { class: "tlt-aggregate", role: "region", "aria-label": "All CTAs", hidden: true });
-  /** The name that an iteration begins with, where a reader has chosen it. */
-  anchor = -1;
-  toggle() {
-    this.root.hidden = !this.root.hidden;
-    this.show();
-  }
-  /** Anew, of the selected events, else of all that are not hidden. */
-  show() {
-    if (this.root.hidden) return;
-    this.root.replaceChildren(this.names(), this.iteration());
-  }
-  names() {
-    const { events, axis, selected } = this.scene;
-    const lengths = /* @__PURE__ */ new Map();
-    const add2 = (i, rate) => {
-      if (events.code[i] === HIDDEN || events.isInstant(i)) return;
-      const list = lengths.get(events.nameCode(i));
-      const one = { length: rate * events.duration[i], i };
-      if (list) list.push(one);
-      else lengths.set(events.nameCode(i), [one]);
-    };
-    if (selected) for (const i of selected) add2(i, axis.line(events.laneOf(i)).rate);
-    else
-      for (let row = 0; row < events.rowLane.length; row++) {
-        const { rate } = axis.line(events.lanes[events.rowLane[row]]);
-        for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) add2(i, rate);
-      }
-    const total = (list) => list.reduce((sum, { length }) => sum + length, 0);
-    const order = [...lengths].sort((a, b) => total(b[1]) - total(a[1])).slice(0, MOST_NAMES);
-    const body = h("tbody", {}, ...order.map(([name2, list]) => this.row(name2, list)));
-    const heads = ["name", "durations", "count", "least", "p10", "p50", "p90", "p99", "most"];
-    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
-    const title = `Durations of ${selected ? "what is selected" : "all CTAs"}, ${axis.unit}`;
-    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body));
-  }
-  row(name2, list) {
-    const { events } = this.scene;
-    const sorted = Float64Array.from(list, ({ length }) => length).sort();
-    const text = (value) => number(value, value % 1 ? 1 : 0);
-    const at = [0, 0.1, 0.5, 0.9, 0.99, 1].map((share) => text(quantile(sorted, share)));
-    return h(
-      "tr",
-      {},
-      h("td", {}, clean(events.names[name2], 60)),
-      h("td", {}, this.histogram(name2, list, sorted)),
-      h("td", {}, number(list.length)),
-      ...at.map((value) => h("td", {}, value))
-    );
-  }
-  /** Bars from the least to the greatest duration; a click on one selects its events. */
-  histogram(name2, list, sorted) {
-    const [low, high] = [sorted[0], sorted[sorted.length - 1]];
-    const binOf = (length) => high > low ? Math.min(Math.floor((length - low) / (high - low) * BINS), BINS - 1) : 0;
-    const counts = new Uint32Array(BINS);
-    for (const { length } of list) counts[binOf(length)]++;
-    const most = counts.reduce((a, b) => Math.max(a, b), 1);
-    const picture = svg("svg", { width: WIDE, height: HIGH, viewBox: `0 0 ${WIDE} ${HIGH}`, class: "tlt-histogram" });
-    counts.forEach((n, bin) => {
-      const tall = n ? Math.max(n / most * (HIGH - 1), 1.5) : 0;
-      const wide = WIDE / BINS;
-      picture.append(
-        svg("rect", {
-          x: bin * wide,
-          y: HIGH - tall,
-          width: wide - 0.5,
-          height: tall,
-          fill: this.scene.paint.nameCss(name2)
-        })
-      );
-    });
-    const button2 = h("button", {
-      type: "button",
-      title: "a click selects the events of a bar",
-      "aria-label": "histogram"
-    });
-    button2.append(picture);
-    button2.addEventListener("click", (event) => {
-      const box = picture.getBoundingClientRect();
-      const bin = Math.floor((event.clientX - box.left) / box.width * BINS);
-      const chosen = list.filter(({ length }) => binOf(length) === bin).map(({ i }) => i);
-      if (chosen.length) this.scene.select(Uint32Array.from(chosen).sort());
-    });
-    return button2;
-  }
-  iteration() {
-    const { events, focused } = this.scene;
-    if (focused >= 0) this.anchor = events.nameCode(focused);
-    const anchor = this.anchor >= 0 ? this.anchor : usualAnchor(events);
-    const folded = anchor < 0 ? null : fold(events, anchor);
-    if (!folded) return h("section", {}, h("h3", {}, "No iterations: no range is there twice on a lane"));
-    const from = clean(events.names[anchor], 40);
-    const [, period] = folded.period;
-    const title = `The average iteration, from ${from} to ${from}: ${duration(period, "cycles")}`;
-    const of = `median of ${count(folded.iterations, "iteration")}; thin lines: from p10 to p90; click an event of another name to begin there`;
-    const rows = folded.rows.map(
-      ({ label, bars }) => h("div", { class: "tlt-fold" }, h("span", {}, label), wrap(this.folded(folded, bars)))
-    );
-    return h("section", {}, h("h3", {}, title), h("div", { class: "tlt-count" }, of), ...rows);
-  }
-  folded(folded, bars) {
-    const most = Math.max(folded.period[2], ...folded.rows.flatMap((row) => row.bars.map(({ end }) => end[1])), 1);
-    const picture = svg("svg", {
-      width: "100%",
-      height: HIGH,
-      viewBox: `0 0 1000 ${HIGH}`,
-      preserveAspectRatio: "none"
-    });
-    const x = (cycles) => 1e3 * cycles / most;
-    for (const { name: name2, start, end, share } of bars) {
-      const color = this.scene.paint.nameCss(name2);
-      const wide = Math.max(x(end[1]) - x(start[1]), 1.5);
-      const bar = svg("rect", { x: x(start[1]), y: 3, width: wide, height: HIGH - 8, fill: color, opacity: share });
-      const words = `${this.scene.events.names[name2]}: ${duration(start[1], "cycles")} to ${duration(end[1], "cycles")}`;
-      const title = svg("title", {});
-      title.textContent = words;
-      bar.append(title);
-      picture.append(bar);
-      for (const [low, , high] of [start, end])
-        picture.append(
-          svg("rect", { x: x(low), y: HIGH - 4, width: Math.max(x(high) - x(low), 1), height: 2, fill: color })
-        );
-    }
-    picture.append(svg("rect", { x: x(folded.period[1]), y: 0, width: 1, height: HIGH, fill: "currentColor" }));
-    return picture;
-  }
-};
-function wrap(picture) {
-  const box = h("span");
-  box.append(picture);
-  return box;
-}
-function namespaceOfPictures() {
-  return new DOMParser().parseFromString("<svg></svg>", "text/html").body.children[0].namespaceURI;
-}
-function svg(tag, attributes) {
-  const element = document.createElementNS(namespaceOfPictures(), tag);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  return element;
-}
-
-// src/tree.ts
-var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
-var ROW = 18;
-var GAP = 4;
-var HEAD = 20;
-var LABEL = 13;
-var WHOLE2 = 533;
-var LEAST_FOLDED = 4;
-var HIGH2 = 3;
-var MOST_FOLDED = 8e4;
-var UNDER = 7;
-var PART_KEY = ({ rank, launch }) => rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "";
-var PART = ({ rank, launch, kernel }) => {
-  if (rank !== null) return `rank ${rank}`;
-  return launch !== null ? [`launch ${launch}`, clean(kernel, 30)].filter(Boolean).join(" · ") : "";
-};
-var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
-var CTA = (lane) => `CTA ${lane.cta}`;
-var THREAD = (lane) => {
-  const words = [lane.group, lane.role].filter((word) => word && word !== "default");
-  return [...new Set(words.map((word) => clean(word, 24))), `t${lane.thread}`].join(" ");
-};
-var LANE = (lane) => clean(lane.name, 40);
-var STEPS = [
-  { key: PART_KEY, words: PART },
-  { key: (lane) => `sm${lane.sm}`, words: SM },
-  { key: (lane) => `cta${lane.cta}`, words: CTA },
-  { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
-  { key: (lane) => `lane${lane.name}`, words: LANE }
-];
-function tree(lanes) {
-  const ordered = [...lanes].sort(
-    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || (a.launch ?? 0) - (b.launch ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
-  );
-  return branches(ordered, 0, "", "", 0);
-}
-function branches(lanes, step2, key, label, depth) {
-  const groups = /* @__PURE__ */ new Map();
-  for (const lane of lanes) {
-    const own = STEPS[step2].key(lane);
-    const group = groups.get(own);
-    if (group) group.push(lane);
-    else groups.set(own, [lane]);
-  }
-  return [...groups].flatMap(([own, members]) => {
-    if (!own) return branches(members, step2 + 1, key, label, depth);
-    const path = key ? `${key}/${own}` : own;
-    const words = [label, STEPS[step2].words(members[0])].filter(Boolean).join(" · ");
-    if (step2 === STEPS.length - 1)
-      return [
-        {
-          key: path,
-          label: groups.size === 1 && label && own === "lanemain" ? label : words,
-          children: [],
-          lanes: members,
-          depth
-        }
-      ];
-    const alone = new Set(members.map(STEPS[step2 + 1].key)).size === 1;
-    if (alone) return branches(members, step2 + 1, path, words, depth);
-    return [
-      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
-    ];
-  });
-}
-var Rows = class {
-  pinned = [];
-  strips = [];
-  /** Heights of the two parts. */
-  pinnedHeight = 0;
-  height;
-  /** How many nodes are hidden. */
-  hiddenCount;
-  /** `under`: pixels at the bottom of every strip with events. */
-  constructor(roots, arrangement, under = 0) {
-    let top = 0;
-    let hidden = 0;
-    const share = Math.floor(WHOLE2 / Math.max(arrangement.collapsed.size, 1));
-    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
-    const add2 = (into, node, depth, label) => {
-      if (arrangement.hidden.has(node.key)) {
-        hidden++;
-        return;
-      }
-      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
-      const body = kind === "lane" ? node.lanes[0].rows * ROW + GAP : kind === "summary" ? folded : HEAD;
-      const height = kind === "head" ? body : body + under;
-      const strip = { node, label, kind, depth, top, height, body, bottom: top + height };
-      into.push(strip);
-      top += height;
-      if (kind !== "head") return;
-      for (const child of inOrder(node.children, node.key, arrangement)) add2(into, child, depth + 1, child.label);
-      strip.bottom = top;
-    };
-    if (arrangement.pinned.length) {
-      const byKey = index(roots, new Set(arrangement.pinned));
-      for (const key of arrangement.pinned) {
-        const found = byKey.get(key);
-        if (found) add2(this.pinned, found.node, 0, found.label);
-      }
-      this.pinnedHeight = top;
-      top = 0;
-      hidden = 0;
-    }
-    for (const root of inOrder(roots, "", arrangement)) add2(this.strips, root, 0, root.label);
-    this.height = top;
-    this.hiddenCount = hidden;
-  }
-  /** The strips that `from`..`to` (pixels from the top of the lanes) touch. */
-  between(from, to) {
-    const found = [];
-    for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
-    return found;
-  }
-  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
-  stuck(scroll) {
-    const found = [];
-    for (; ; ) {
-      const y = scroll + found.length * HEAD;
-      let n = this.at(y);
-      while (n > 0 && this.strips[n]?.depth > found.length) n--;
-      const strip = this.strips[n];
-      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
-        return found;
-      found.push(strip);
-    }
-  }
-  /** The number of the strip at `y`, or the number of strips below the last. */
-  at(y) {
-    let low = 0;
-    let high = this.strips.length;
-    while (low < high) {
-      const middle = low + high >>> 1;
-      if (this.strips[middle].top + this.strips[middle].height > y) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-  /** The strip that shows `lane`, be it its own or that of a collapsed branch. */
-  showing(lane) {
-    return this.strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane));
-  }
-};
-function inOrder(nodes, parent, arrangement) {
-  const wanted = arrangement.order.get(parent);
-  if (!wanted) return nodes;
-  const place = new Map(wanted.map((key, n) => [key, n]));
-  return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
-}
-function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
-  for (const node of nodes) {
-    const label = above ? `${above} · ${node.label}` : node.label;
-    if (wanted.has(node.key)) found.set(node.key, { node, label });
-    index(node.children, wanted, label, found);
-  }
-  return found;
-}
-function foldedAtFirst(roots, count2) {
-  if (count2 > MOST_FOLDED) return [];
-  const whole = new Rows(roots, PLAIN).height;
-  const nodes = roots.flatMap((root) => hasParts(root) && root.children.length ? root.children : [root]);
-  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH2 * WHOLE2;
-  return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
-}
-function hasParts({ lanes: [first] }) {
-  return first.rank !== null || first.launch !== null;
-}
-function siblings(roots, key, arrangement) {
-  const search = (nodes, parent) => {
-    if (nodes.some((node) => node.key === key))
-      return { parent, keys: inOrder(nodes, parent, arrangement).map((node) => node.key) };
-    for (const node of nodes) {
-      const found = search(node.children, node.key);
-      if (found) return found;
-    }
-    return null;
-  };
-  return search(roots, "") ?? { parent: "", keys: [] };
-}
-
-// src/frame.ts
-var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
-var AXIS = 26;
-function placed(scene, frame) {
-  const { rows, state } = scene;
-  const top = AXIS + rows.pinnedHeight;
-  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
-  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
-  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
-}
-function stuck({ rows, state }) {
-  const top = AXIS + rows.pinnedHeight;
-  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
-}
-function middleOf({ strip, y }, row) {
-  if (strip.kind !== "lane") return y + strip.body / 2;
-  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW;
-}
-function xOf(time2, span, frame) {
-  return frame.gutter + (time2 - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
-}
-function timeAt(x, span, frame) {
-  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
-}
-var Places = class {
-  constructor(scene, shown, frame) {
-    this.scene = scene;
-    this.frame = frame;
-    for (const each of shown)
-      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
-    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
-    this.covered = over ? AXIS + over + ROW / 4 : 0;
-  }
-  scene;
-  frame;
-  byLane = /* @__PURE__ */ new Map();
-  covered;
-  start(i) {
-    return this.at(i, this.scene.axis.startOf(i));
-  }
-  end(i) {
-    return this.at(i, this.scene.axis.endOf(i));
-  }
-  at(i, time2) {
-    const row = this.scene.events.rowOf(i);
-    const strip = this.byLane.get(this.scene.events.rowLane[row]);
-    if (!strip) return null;
-    const { ratio } = this.frame;
-    const y = middleOf(strip, row);
-    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
-    return { x: xOf(time2, this.scene.span, this.frame) * ratio, y: y * ratio };
-  }
-};
-
-// src/bands.ts
-var MOST_DRAWN = 4e3;
-var EDGE = 3;
-var Bands = class {
-  constructor(over, scene) {
-    this.over = over;
-    this.scene = scene;
-    const { cta, launch, start, end } = over.spans;
-    cta.forEach((id, n) => {
-      const key = keyOf(id, launch?.[n] ?? null);
-      const known = this.byCta.get(key);
-      if (known) known.push(n);
-      else this.byCta.set(key, [n]);
-    });
-    for (const [key, spans] of this.byCta)
-      this.starts.set(
-        key,
-        Float64Array.from(spans, (n) => start[n])
-      );
-    this.longest = start.reduce((most, from, n) => Math.max(most, end[n] - from), 0);
-  }
-  over;
-  scene;
-  /** Positions of the spans of each CTA. */
-  byCta = /* @__PURE__ */ new Map();
-  starts = /* @__PURE__ */ new Map();
-  longest;
-  draw(context, shown, frame, theme) {
-    const { scene, over } = this;
-    const { ratio } = frame;
-    const origin = Number(scene.events.origin);
-    const ends = /* @__PURE__ */ new Map();
-    const begins = /* @__PURE__ */ new Map();
-    let drawn = 0;
-    context.textBaseline = "middle";
-    context.textAlign = "left";
-    context.font = `600 ${10.5 * ratio}px ${FONT}`;
-    for (const { strip, y } of shown) {
-      if (strip.kind === "head") continue;
-      const done = /* @__PURE__ */ new Set();
-      for (const lane of strip.node.lanes) {
-        const key = keyOf(lane.cta, lane.launch);
-        const spans = this.byCta.get(key);
-        if (!spans) continue;
-        const { offset, rate } = scene.axis.line(lane);
-        const cycle = (time2) => (time2 - offset) / rate + origin;
-        const from = lowerBound(this.starts.get(key), cycle(scene.span.from) - this.longest, 0, spans.length);
-        for (let k = from; k < spans.length && drawn < MOST_DRAWN; k++) {
-          const n = spans[k];
-          if (over.spans.start[n] > cycle(scene.span.to)) break;
-          const { thread, lane: name2 } = over.spans;
-          if (done.has(n) || thread && thread[n] !== lane.thread || name2 && name2[n] !== lane.name) continue;
-          done.add(n);
-          const place = (value) => xOf(offset + rate * (value - origin), scene.span, frame) * ratio;
-          const [left, right] = [place(over.spans.start[n]), place(over.spans.end[n])];
-          const box = { x: left, y: (y + 1) * ratio, w: Math.max(right - left, ratio), h: (strip.body - 2) * ratio };
-          this.band(context, box, over.spans.text[n], frame, theme);
-          drawn++;
-          if (begins.has(n)) continue;
-          begins.set(n, { x: left, y: box.y + box.h / 2 });
-          ends.set(n, { x: right, y: box.y + box.h / 2 });
-        }
-      }
-    }
-    if (over.linked) this.links(context, begins, ends, frame, theme);
-  }
-  band(context, box, text, { ratio, width, gutter }, theme) {
-    context.fillStyle = theme.accent;
-    context.globalAlpha = this.over.linked ? 0 : 0.12;
-    context.fillRect(box.x, box.y, box.w, box.h);
-    context.globalAlpha = 1;
-    context.fillRect(box.x, box.y + box.h - EDGE * ratio, box.w, EDGE * ratio);
-    context.fillRect(box.x, box.y, ratio, box.h);
-    const from = Math.max(box.x, gutter * ratio) + 4 * ratio;
-    const room = Math.min(box.x + box.w, width * ratio) - from - 3 * ratio;
-    if (this.over.linked || !text || room < 40 * ratio) return;
-    context.save();
-    context.beginPath();
-    context.rect(from - 2 * ratio, box.y, room + 2 * ratio, box.h);
-    context.clip();
-    context.lineWidth = 3 * ratio;
-    context.strokeStyle = theme.dark ? "#000000" : "#ffffff";
-    context.fillStyle = theme.accent;
-    context.strokeText(text, from, box.y + box.h / 2);
-    context.fillText(text, from, box.y + box.h / 2);
-    context.restore();
-  }
-  /** From the end of each span to the begin of the next, where that is on another lane. */
-  links(context, begins, ends, { ratio }, theme) {
-    context.strokeStyle = theme.accent;
-    context.lineWidth = 1.5 * ratio;
-    context.beginPath();
-    for (const spans of this.byCta.values())
-      for (let k = 1; k < spans.length; k++) {
-        const [from, to] = [ends.get(spans[k - 1]), begins.get(spans[k])];
-        if (!from || !to || Math.max(from.y, to.y) < AXIS * ratio) continue;
-        context.moveTo(from.x, from.y);
-        context.lineTo(to.x, to.y);
-      }
-    context.stroke();
-  }
-};
-function keyOf(cta, launch) {
-  return `${launch ?? ""}|${cta}`;
-}
-
-// src/color.ts
-function parse(color) {
-  if (color.startsWith("#")) {
-    const hex = color.length === 4 ? [...color.slice(1)].map((c) => c + c).join("") : color.slice(1, 7);
-    return [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
-  }
-  const parts = color.match(/[\d.]+/g)?.map(Number) ?? [];
-  return parts.length >= 3 ? [parts[0], parts[1], parts[2]] : [255, 255, 255];
-}
-function mix(a, b, share) {
-  return a.map((value, i) => Math.round(value + (b[i] - value) * share));
-}
-function css([r, g, b]) {
-  return `#${(1 << 24 | r << 16 | g << 8 | b).toString(16).slice(1)}`;
-}
-function luminance(color) {
-  const [r, g, b] = color.map((value) => {
-    const v = value / 255;
-    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-function ink(color) {
-  return luminance(color) > 0.18 ? "#111111" : "#ffffff";
-}
-function pixel([r, g, b]) {
-  return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
-}
-var CIVIDIS = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"].map(parse);
-var SIGNED = ["#0b4f8a", "#56b4e9", "#c9ccd1", "#e69f00", "#a34700"].map(parse);
-function scale(stops, share) {
-  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
-  const low = Math.min(Math.floor(at), stops.length - 2);
-  return mix(stops[low], stops[low + 1], at - low);
-}
-function sequential(steps) {
-  return Array.from({ length: steps }, (_, i) => scale(CIVIDIS, 0.2 + 0.8 * i / (steps - 1)));
-}
-function diverging(steps) {
-  return Array.from({ length: steps }, (_, i) => scale(SIGNED, i / (steps - 1)));
-}
-
-// src/difference.ts
-var LEAST = 5e-3;
-function differences(before, now) {
-  const old = means(before);
-  const found = /* @__PURE__ */ new Map();
-  for (const [name2, mean] of means(now)) {
-    const was = old.get(name2);
-    if (was === void 0) found.set(name2, "new");
-    else if (was > 0 && Math.abs(mean / was - 1) >= LEAST)
-      found.set(name2, `${mean > was ? "+" : "−"}${percent(Math.abs(mean / was - 1))}`);
-  }
-  return found;
-}
-function means(events) {
-  const total = new Float64Array(events.names.length);
-  const count2 = new Uint32Array(events.names.length);
-  for (let i = 0; i < events.count; i++) {
-    if (events.isInstant(i)) continue;
-    total[events.nameCode(i)] += events.duration[i];
-    count2[events.nameCode(i)]++;
-  }
-  return new Map(events.names.flatMap((name2, n) => count2[n] ? [[name2, total[n] / count2[n]]] : []));
-}
-
 // src/levels.ts
 var KEPT = 2;
 var Levels = class {
@@ -1430,7 +1005,7 @@ var Raster = class {
   colors = [];
   column = -1;
   /** Paint `row` into `line`, which has a pixel per column. Returns how many events or bins it looked at. */
-  paint(line, row, view, inks, notes) {
+  paint(line, row, view, inks, notes2) {
     const { events } = this;
     const { cycle, scale: scale2, width } = view;
     const last = cycle + width / scale2;
@@ -1445,7 +1020,7 @@ var Raster = class {
       const length = events.duration[i] * scale2;
       if (x + length < 0) return;
       if (length < 1) {
-        if (length === 0 && looked <= most) notes.point(i, Math.floor(x));
+        if (length === 0 && looked <= most) notes2.point(i, Math.floor(x));
         this.gather(Math.max(Math.floor(x), 0), code, Math.max(events.duration[i], 1), inks, scale2, width);
         return;
       }
@@ -1456,7 +1031,7 @@ var Raster = class {
       if (b - a > SHORT) line.fill(ink2, Math.max(a, 0), end);
       else for (let x2 = Math.max(a, 0); x2 < end; x2++) line[x2] = ink2;
       if (a >= 0 && a < width && length >= 3) line[a] = inks.edge[code];
-      if (b - a >= notes.least) notes.bar(i, a, b);
+      if (b - a >= notes2.least) notes2.bar(i, a, b);
     };
     if (looked <= most || scale2 >= 1) {
       for (let i = from; i < to; i++) one(i);
@@ -1500,8 +1075,8 @@ var Raster = class {
 // src/paint.ts
 var COLOR_BY = ["name", "payload", "duration", "lane"];
 var DIM = 128;
-var STEPS2 = 32;
-var NONE = STEPS2;
+var STEPS = 32;
+var NONE = STEPS;
 var GREY = [150, 154, 160];
 var FILTERED = 1;
 var SELECTED = 2;
@@ -1529,7 +1104,7 @@ var Paint = class {
     this.by = by;
     this.rates = Float64Array.from(events.lanes, (lane) => axis.line(lane).rate);
     this.scale = by === "payload" ? payloadScale(events) : by === "duration" ? durationScale(events, this.rates) : null;
-    const steps = this.scale?.signed ? diverging(STEPS2) : sequential(STEPS2);
+    const steps = this.scale?.signed ? diverging(STEPS) : sequential(STEPS);
     this.colors = this.scale ? [...steps, GREY] : this.palette.map(parse);
   }
   /** Write the code of every event. `dim`: events without one of these marks are dimmed (0: none is). */
@@ -1577,16 +1152,24 @@ var Paint = class {
   colorOf(i) {
     return this.colors[this.events.code[i] % DIM];
   }
+  /** The colour of the bar of event `i` on the ground of `theme`. */
+  barOf(i, theme) {
+    const full = this.colorOf(i);
+    return css(this.events.code[i] >= DIM ? mix(full, theme.ground, 0.8) : full);
+  }
   /** Whether text on event `i` is black or white. */
   textOn(i, theme) {
     return this.events.code[i] >= DIM ? theme.soft : ink(this.colorOf(i));
   }
+  nameRgb(name2) {
+    return parse(this.palette[this.nameColor[name2]]);
+  }
   nameCss(name2) {
-    return css(parse(this.palette[this.nameColor[name2]]));
+    return css(this.nameRgb(name2));
   }
 };
 function step(share) {
-  return Math.min(Math.max(Math.floor(share * STEPS2), 0), STEPS2 - 1);
+  return Math.min(Math.max(Math.floor(share * STEPS), 0), STEPS - 1);
 }
 function payloadScale(events) {
   let low = Number.POSITIVE_INFINITY;
@@ -1613,6 +1196,574 @@ function durationScale(events, rates) {
       high = Math.max(high, length);
     }
   return low <= high ? { low, high, signed: false } : { low: 1, high: 1, signed: false };
+}
+
+// src/aggregate.ts
+var BINS = 32;
+var [WIDE, HIGH] = [160, 20];
+var MOST_NAMES = 60;
+var Aggregate = class {
+  constructor(scene) {
+    this.scene = scene;
+  }
+  scene;
+  root = h("div", { class: "tlt-aggregate", role: "region", "aria-label": "All CTAs", hidden: true });
+  /** The name that an iteration begins with, where a reader has chosen it. */
+  anchor = -1;
+  toggle() {
+    this.root.hidden = !this.root.hidden;
+    this.show();
+  }
+  /** Anew, of the selected events, else of all that are not hidden. */
+  show() {
+    if (this.root.hidden) return;
+    this.root.replaceChildren(this.names(), this.nesting(), this.iteration());
+  }
+  /** The iteration alone anew: another event is focused. */
+  follow() {
+    if (!this.root.hidden) this.root.lastElementChild?.replaceWith(this.iteration());
+  }
+  /** What the time is made of; a click on a path leaves its ranges and those inside it. */
+  nesting() {
+    const { scene } = this;
+    const { events, axis, selected, paint } = scene;
+    const chosen = (i) => !selected || (paint.marks[i] & SELECTED) !== 0;
+    const nesting = nest(events, axis, (i) => events.code[i] !== HIDDEN && chosen(i));
+    const choose = (path) => {
+      const found = [];
+      for (let i = 0; i < events.count; i++) {
+        let each = nesting.of(i);
+        while (each && each !== path) each = each.above;
+        if (each) found.push(i);
+      }
+      scene.select(Uint32Array.from(found));
+    };
+    return h(
+      "section",
+      {},
+      h("h3", {}, `Time by nesting of ${selected ? "what is selected" : "all CTAs"}`),
+      h(
+        "div",
+        { class: "tlt-count" },
+        "what is inside a range is below it; a click selects a range with what is inside"
+      ),
+      flame(scene, nesting, choose)
+    );
+  }
+  names() {
+    const { events, axis, selected } = this.scene;
+    const lengths = /* @__PURE__ */ new Map();
+    const add2 = (i, rate) => {
+      if (events.code[i] === HIDDEN || events.isInstant(i)) return;
+      const list = lengths.get(events.nameCode(i));
+      const one = { length: rate * events.duration[i], i };
+      if (list) list.push(one);
+      else lengths.set(events.nameCode(i), [one]);
+    };
+    if (selected) for (const i of selected) add2(i, axis.line(events.laneOf(i)).rate);
+    else
+      for (let row = 0; row < events.rowLane.length; row++) {
+        const { rate } = axis.line(events.lanes[events.rowLane[row]]);
+        for (let i = events.rowStart[row]; i < events.rowStart[row + 1]; i++) add2(i, rate);
+      }
+    const total = (list) => list.reduce((sum, { length }) => sum + length, 0);
+    const order = [...lengths].sort((a, b) => total(b[1]) - total(a[1])).slice(0, MOST_NAMES);
+    const body = h("tbody", {}, ...order.map(([name2, list]) => this.row(name2, list)));
+    const heads = ["name", "durations", "count", "least", "p10", "p50", "p90", "p99", "most"];
+    const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
+    const title = `Durations of ${selected ? "what is selected" : "all CTAs"}, ${axis.unit}`;
+    return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body));
+  }
+  row(name2, list) {
+    const { events } = this.scene;
+    const sorted = Float64Array.from(list, ({ length }) => length).sort();
+    const text = (value) => number(value, value % 1 ? 1 : 0);
+    const at = [0, 0.1, 0.5, 0.9, 0.99, 1].map((share) => text(quantile(sorted, share)));
+    return h(
+      "tr",
+      {},
+      h("td", {}, clean(events.names[name2], 60)),
+      h("td", {}, this.histogram(name2, list, sorted)),
+      h("td", {}, number(list.length)),
+      ...at.map((value) => h("td", {}, value))
+    );
+  }
+  /** Bars from the least to the greatest duration; a click on one selects its events. */
+  histogram(name2, list, sorted) {
+    const [low, high] = [sorted[0], sorted[sorted.length - 1]];
+    const binOf = (length) => high > low ? Math.min(Math.floor((length - low) / (high - low) * BINS), BINS - 1) : 0;
+    const counts = new Uint32Array(BINS);
+    for (const { length } of list) counts[binOf(length)]++;
+    const most = counts.reduce((a, b) => Math.max(a, b), 1);
+    const picture = svg("svg", { width: WIDE, height: HIGH, viewBox: `0 0 ${WIDE} ${HIGH}`, class: "tlt-histogram" });
+    counts.forEach((n, bin) => {
+      const tall = n ? Math.max(n / most * (HIGH - 1), 1.5) : 0;
+      const wide = WIDE / BINS;
+      picture.append(
+        svg("rect", {
+          x: bin * wide,
+          y: HIGH - tall,
+          width: wide - 0.5,
+          height: tall,
+          fill: this.scene.paint.nameCss(name2)
+        })
+      );
+    });
+    const button2 = h("button", {
+      type: "button",
+      title: "a click selects the events of a bar",
+      "aria-label": "histogram"
+    });
+    button2.append(picture);
+    button2.addEventListener("click", (event) => {
+      const box2 = picture.getBoundingClientRect();
+      const bin = Math.floor((event.clientX - box2.left) / box2.width * BINS);
+      const chosen = list.filter(({ length }) => binOf(length) === bin).map(({ i }) => i);
+      if (chosen.length) this.scene.select(Uint32Array.from(chosen).sort());
+    });
+    return button2;
+  }
+  iteration() {
+    const { events, focused } = this.scene;
+    if (focused >= 0) this.anchor = events.nameCode(focused);
+    const anchor = this.anchor >= 0 ? this.anchor : usualAnchor(events);
+    const folded = anchor < 0 ? null : fold(events, anchor);
+    if (!folded) return h("section", {}, h("h3", {}, "No iterations: no range is there twice on a lane"));
+    const from = clean(events.names[anchor], 40);
+    const [, period] = folded.period;
+    const title = `The average iteration, from ${from} to ${from}: ${duration(period, "cycles")}`;
+    const of = `median of ${count(folded.iterations, "iteration")}; thin lines: from p10 to p90; click an event of another name to begin there`;
+    const rows = folded.rows.map(
+      ({ label, bars }) => h("div", { class: "tlt-fold" }, h("span", {}, label), wrap(this.folded(folded, bars)))
+    );
+    return h("section", {}, h("h3", {}, title), h("div", { class: "tlt-count" }, of), ...rows);
+  }
+  folded(folded, bars) {
+    const most = Math.max(folded.period[2], ...folded.rows.flatMap((row) => row.bars.map(({ end }) => end[1])), 1);
+    const picture = svg("svg", {
+      width: "100%",
+      height: HIGH,
+      viewBox: `0 0 1000 ${HIGH}`,
+      preserveAspectRatio: "none"
+    });
+    const x = (cycles) => 1e3 * cycles / most;
+    for (const { name: name2, start, end, share } of bars) {
+      const color = this.scene.paint.nameCss(name2);
+      const wide = Math.max(x(end[1]) - x(start[1]), 1.5);
+      const bar = svg("rect", { x: x(start[1]), y: 3, width: wide, height: HIGH - 8, fill: color, opacity: share });
+      const words = `${this.scene.events.names[name2]}: ${duration(start[1], "cycles")} to ${duration(end[1], "cycles")}`;
+      const title = svg("title", {});
+      title.textContent = words;
+      bar.append(title);
+      picture.append(bar);
+      for (const [low, , high] of [start, end])
+        picture.append(
+          svg("rect", { x: x(low), y: HIGH - 4, width: Math.max(x(high) - x(low), 1), height: 2, fill: color })
+        );
+    }
+    picture.append(svg("rect", { x: x(folded.period[1]), y: 0, width: 1, height: HIGH, fill: "currentColor" }));
+    return picture;
+  }
+};
+function wrap(picture) {
+  const box2 = h("span");
+  box2.append(picture);
+  return box2;
+}
+function namespaceOfPictures() {
+  return new DOMParser().parseFromString("<svg></svg>", "text/html").body.children[0].namespaceURI;
+}
+function svg(tag, attributes) {
+  const element = document.createElementNS(namespaceOfPictures(), tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
+// src/tree.ts
+var PLAIN = { collapsed: /* @__PURE__ */ new Set(), hidden: /* @__PURE__ */ new Set(), pinned: [], order: /* @__PURE__ */ new Map() };
+var ROW2 = 18;
+var GAP = 4;
+var HEAD = 20;
+var LABEL = 13;
+var WHOLE2 = 533;
+var LEAST_FOLDED = 4;
+var HIGH2 = 3;
+var MOST_FOLDED = 8e4;
+var UNDER = 7;
+var PART_KEY = ({ rank, launch }) => rank !== null ? `rank${rank}` : launch !== null ? `launch${launch}` : "";
+var PART = ({ rank, launch, kernel }) => {
+  if (rank !== null) return `rank ${rank}`;
+  return launch !== null ? [`launch ${launch}`, clean(kernel, 30)].filter(Boolean).join(" · ") : "";
+};
+var SM = (lane) => lane.sm >= 0 ? `SM ${lane.sm}` : "";
+var CTA = (lane) => `CTA ${lane.cta}`;
+var THREAD = (lane) => {
+  const words = [lane.group, lane.role].filter((word) => word && word !== "default");
+  return [...new Set(words.map((word) => clean(word, 24))), `t${lane.thread}`].join(" ");
+};
+var LANE = (lane) => clean(lane.name, 40);
+var STEPS2 = [
+  { key: PART_KEY, words: PART },
+  { key: (lane) => `sm${lane.sm}`, words: SM },
+  { key: (lane) => `cta${lane.cta}`, words: CTA },
+  { key: (lane) => `t${lane.thread}:${lane.group}`, words: THREAD },
+  { key: (lane) => `lane${lane.name}`, words: LANE }
+];
+function tree(lanes) {
+  const ordered = [...lanes].sort(
+    (a, b) => (a.rank ?? 0) - (b.rank ?? 0) || (a.launch ?? 0) - (b.launch ?? 0) || a.sm - b.sm || a.cta - b.cta || a.index - b.index
+  );
+  return branches(ordered, 0, "", "", 0);
+}
+function branches(lanes, step2, key, label, depth) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const lane of lanes) {
+    const own = STEPS2[step2].key(lane);
+    const group = groups.get(own);
+    if (group) group.push(lane);
+    else groups.set(own, [lane]);
+  }
+  return [...groups].flatMap(([own, members]) => {
+    if (!own) return branches(members, step2 + 1, key, label, depth);
+    const path = key ? `${key}/${own}` : own;
+    const words = [label, STEPS2[step2].words(members[0])].filter(Boolean).join(" · ");
+    if (step2 === STEPS2.length - 1)
+      return [
+        {
+          key: path,
+          label: groups.size === 1 && label && own === "lanemain" ? label : words,
+          children: [],
+          lanes: members,
+          depth
+        }
+      ];
+    const alone = new Set(members.map(STEPS2[step2 + 1].key)).size === 1;
+    if (alone) return branches(members, step2 + 1, path, words, depth);
+    return [
+      { key: path, label: words, children: branches(members, step2 + 1, path, "", depth + 1), lanes: members, depth }
+    ];
+  });
+}
+var Rows = class {
+  pinned = [];
+  strips = [];
+  /** Heights of the two parts. */
+  pinnedHeight = 0;
+  height;
+  /** How many nodes are hidden. */
+  hiddenCount;
+  /** `under`: pixels at the bottom of every strip with events. */
+  constructor(roots, arrangement, under = 0) {
+    let top = 0;
+    let hidden = 0;
+    const share = Math.floor(WHOLE2 / Math.max(arrangement.collapsed.size, 1));
+    const folded = Math.min(Math.max(share, LEAST_FOLDED), HEAD);
+    const add2 = (into, node, depth, label) => {
+      if (arrangement.hidden.has(node.key)) {
+        hidden++;
+        return;
+      }
+      const kind = arrangement.collapsed.has(node.key) ? "summary" : node.children.length ? "head" : "lane";
+      const body = kind === "lane" ? node.lanes[0].rows * ROW2 + GAP : kind === "summary" ? folded : HEAD;
+      const height = kind === "head" ? body : body + under;
+      const strip = { node, label, kind, depth, top, height, body, bottom: top + height };
+      into.push(strip);
+      top += height;
+      if (kind !== "head") return;
+      for (const child of inOrder2(node.children, node.key, arrangement)) add2(into, child, depth + 1, child.label);
+      strip.bottom = top;
+    };
+    if (arrangement.pinned.length) {
+      const byKey = index(roots, new Set(arrangement.pinned));
+      for (const key of arrangement.pinned) {
+        const found = byKey.get(key);
+        if (found) add2(this.pinned, found.node, 0, found.label);
+      }
+      this.pinnedHeight = top;
+      top = 0;
+      hidden = 0;
+    }
+    for (const root of inOrder2(roots, "", arrangement)) add2(this.strips, root, 0, root.label);
+    this.height = top;
+    this.hiddenCount = hidden;
+  }
+  /** The strips that `from`..`to` (pixels from the top of the lanes) touch. */
+  between(from, to) {
+    const found = [];
+    for (let n = this.at(from); n < this.strips.length && this.strips[n].top < to; n++) found.push(this.strips[n]);
+    return found;
+  }
+  /** Heads of the branches that are cut off at `scroll`, the outermost first: they stay in sight. */
+  stuck(scroll) {
+    const found = [];
+    for (; ; ) {
+      const y = scroll + found.length * HEAD;
+      let n = this.at(y);
+      while (n > 0 && this.strips[n]?.depth > found.length) n--;
+      const strip = this.strips[n];
+      if (strip?.kind !== "head" || strip.depth !== found.length || strip.top >= y || strip.bottom < y + HEAD)
+        return found;
+      found.push(strip);
+    }
+  }
+  /** The number of the strip at `y`, or the number of strips below the last. */
+  at(y) {
+    let low = 0;
+    let high = this.strips.length;
+    while (low < high) {
+      const middle = low + high >>> 1;
+      if (this.strips[middle].top + this.strips[middle].height > y) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+  /** The strip that shows `lane`, be it its own or that of a collapsed branch. */
+  showing(lane) {
+    return this.strips.find((strip) => strip.kind !== "head" && strip.node.lanes.includes(lane));
+  }
+};
+function inOrder2(nodes, parent, arrangement) {
+  const wanted = arrangement.order.get(parent);
+  if (!wanted) return nodes;
+  const place = new Map(wanted.map((key, n) => [key, n]));
+  return [...nodes].sort((a, b) => (place.get(a.key) ?? nodes.length) - (place.get(b.key) ?? nodes.length));
+}
+function index(nodes, wanted, above = "", found = /* @__PURE__ */ new Map()) {
+  for (const node of nodes) {
+    const label = above ? `${above} · ${node.label}` : node.label;
+    if (wanted.has(node.key)) found.set(node.key, { node, label });
+    index(node.children, wanted, label, found);
+  }
+  return found;
+}
+function foldedAtFirst(roots, count2) {
+  if (count2 > MOST_FOLDED) return [];
+  const whole = new Rows(roots, PLAIN).height;
+  const nodes = roots.flatMap((root) => hasParts(root) && root.children.length ? root.children : [root]);
+  const high = roots.filter(hasParts).length > 1 ? WHOLE2 : HIGH2 * WHOLE2;
+  return whole > high && nodes.length > 1 ? nodes.map((node) => node.key) : [];
+}
+function hasParts({ lanes: [first] }) {
+  return first.rank !== null || first.launch !== null;
+}
+function siblings(roots, key, arrangement) {
+  const search = (nodes, parent) => {
+    if (nodes.some((node) => node.key === key))
+      return { parent, keys: inOrder2(nodes, parent, arrangement).map((node) => node.key) };
+    for (const node of nodes) {
+      const found = search(node.children, node.key);
+      if (found) return found;
+    }
+    return null;
+  };
+  return search(roots, "") ?? { parent: "", keys: [] };
+}
+
+// src/frame.ts
+var FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif";
+var AXIS = 26;
+function placed(scene, frame) {
+  const { rows, state } = scene;
+  const top = AXIS + rows.pinnedHeight;
+  const pinned = rows.pinned.map((strip) => ({ strip, y: AXIS + strip.top }));
+  const inView = rows.between(state.scroll, state.scroll + frame.height - top);
+  return [...pinned, ...inView.map((strip) => ({ strip, y: top + strip.top - state.scroll }))];
+}
+function stuck({ rows, state }) {
+  const top = AXIS + rows.pinnedHeight;
+  return rows.stuck(state.scroll).map((strip, n) => ({ strip, y: top + n * HEAD }));
+}
+function middleOf({ strip, y }, row) {
+  if (strip.kind !== "lane") return y + strip.body / 2;
+  return y + GAP / 2 + (row - strip.node.lanes[0].row + 0.5) * ROW2;
+}
+function xOf(time2, span, frame) {
+  return frame.gutter + (time2 - span.from) / (span.to - span.from) * (frame.width - frame.gutter);
+}
+function timeAt(x, span, frame) {
+  return span.from + (x - frame.gutter) / (frame.width - frame.gutter) * (span.to - span.from);
+}
+var Places = class {
+  constructor(scene, shown, frame) {
+    this.scene = scene;
+    this.frame = frame;
+    for (const each of shown)
+      if (each.strip.kind !== "head") for (const lane of each.strip.node.lanes) this.byLane.set(lane.index, each);
+    const over = scene.rows.pinnedHeight + stuck(scene).length * HEAD;
+    this.covered = over ? AXIS + over + ROW2 / 4 : 0;
+  }
+  scene;
+  frame;
+  byLane = /* @__PURE__ */ new Map();
+  covered;
+  start(i) {
+    return this.at(i, this.scene.axis.startOf(i));
+  }
+  end(i) {
+    return this.at(i, this.scene.axis.endOf(i));
+  }
+  at(i, time2) {
+    const row = this.scene.events.rowOf(i);
+    const strip = this.byLane.get(this.scene.events.rowLane[row]);
+    if (!strip) return null;
+    const { ratio } = this.frame;
+    const y = middleOf(strip, row);
+    if (y < this.covered && !this.scene.rows.pinned.includes(strip.strip)) return null;
+    return { x: xOf(time2, this.scene.span, this.frame) * ratio, y: y * ratio };
+  }
+};
+
+// src/bands.ts
+var MOST_DRAWN = 4e3;
+var EDGE = 3;
+var MARK = 2;
+var FLAG = 4;
+var Bands = class {
+  constructor(over, scene) {
+    this.over = over;
+    this.scene = scene;
+    const { cta, part, start, end } = over.spans;
+    cta.forEach((id, n) => {
+      const key = keyOf(id, part?.[n] ?? null);
+      const known = this.byCta.get(key);
+      if (known) known.push(n);
+      else this.byCta.set(key, [n]);
+    });
+    for (const [key, spans] of this.byCta)
+      this.starts.set(
+        key,
+        Float64Array.from(spans, (n) => start[n])
+      );
+    this.longest = start.reduce((most, from, n) => Math.max(most, end[n] - from), 0);
+  }
+  over;
+  scene;
+  /** Positions of the spans of each CTA. */
+  byCta = /* @__PURE__ */ new Map();
+  starts = /* @__PURE__ */ new Map();
+  longest;
+  draw(context, shown, frame, theme) {
+    const { scene, over } = this;
+    const { ratio } = frame;
+    const origin = Number(scene.events.origin);
+    const ends = /* @__PURE__ */ new Map();
+    const begins = /* @__PURE__ */ new Map();
+    let drawn = 0;
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    context.font = `600 ${10.5 * ratio}px ${FONT}`;
+    for (const { strip, y } of shown) {
+      if (strip.kind === "head") continue;
+      const done = /* @__PURE__ */ new Set();
+      for (const lane of strip.node.lanes) {
+        const key = keyOf(lane.cta, lane.launch ?? lane.rank);
+        const spans = this.byCta.get(key);
+        if (!spans) continue;
+        const { offset, rate } = scene.axis.line(lane);
+        const cycle = (time2) => (time2 - offset) / rate + origin;
+        const from = lowerBound(this.starts.get(key), cycle(scene.span.from) - this.longest, 0, spans.length);
+        for (let k = from; k < spans.length && drawn < MOST_DRAWN; k++) {
+          const n = spans[k];
+          if (over.spans.start[n] > cycle(scene.span.to)) break;
+          const { thread, lane: name2 } = over.spans;
+          if (done.has(n) || thread && thread[n] !== lane.thread || name2 && name2[n] !== lane.name) continue;
+          done.add(n);
+          const place = (value) => xOf(offset + rate * (value - origin), scene.span, frame) * ratio;
+          const [left, right] = [place(over.spans.start[n]), place(over.spans.end[n])];
+          const box2 = { x: left, y: (y + 1) * ratio, w: Math.max(right - left, ratio), h: (strip.body - 2) * ratio };
+          if (right > left) this.band(context, box2, over.spans.text[n], frame, theme);
+          else {
+            const until = k + 1 < spans.length ? place(over.spans.start[spans[k + 1]]) : Number.POSITIVE_INFINITY;
+            this.mark(context, { ...box2, w: until - left }, over.spans.text[n], frame, theme);
+          }
+          drawn++;
+          if (begins.has(n)) continue;
+          begins.set(n, { x: left, y: box2.y + box2.h / 2 });
+          ends.set(n, { x: right, y: box2.y + box2.h / 2 });
+        }
+      }
+    }
+    if (over.linked) this.links(context, begins, ends, frame, theme);
+  }
+  band(context, box2, text, frame, theme) {
+    const { ratio } = frame;
+    context.fillStyle = theme.accent;
+    context.globalAlpha = this.over.linked ? 0 : 0.12;
+    context.fillRect(box2.x, box2.y, box2.w, box2.h);
+    context.globalAlpha = 1;
+    const edge = Math.min(EDGE * ratio, box2.h / 3);
+    context.fillRect(box2.x, box2.y + box2.h - edge, box2.w, edge);
+    context.fillRect(box2.x, box2.y, ratio, box2.h);
+    if (!this.over.linked) this.text(context, box2, text, frame, theme);
+  }
+  /** A line, and at it the text on a flag, which is read over the words of a bar. */
+  mark(context, box2, text, frame, theme) {
+    const { ratio, gutter } = frame;
+    context.fillStyle = theme.accent;
+    context.fillRect(Math.round(box2.x) - ratio, box2.y, MARK * ratio, box2.h);
+    const wide = context.measureText(text).width + 2 * FLAG * ratio;
+    if (!text || wide > box2.w || box2.x < gutter * ratio || box2.h < LABEL * ratio) return;
+    context.fillRect(box2.x, box2.y, wide, LABEL * ratio);
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.fillText(text, box2.x + FLAG * ratio, box2.y + (LABEL / 2 + 0.5) * ratio);
+  }
+  /** As much of a text as has room in a box; none where the box is lower than its letters. */
+  text(context, box2, text, { ratio, width, gutter }, theme) {
+    const from = Math.max(box2.x, gutter * ratio) + 4 * ratio;
+    const room = Math.min(box2.x + box2.w, width * ratio) - from - 3 * ratio;
+    if (!text || room < 40 * ratio || box2.h < LABEL * ratio) return;
+    context.save();
+    context.beginPath();
+    context.rect(from - 2 * ratio, box2.y, room + 2 * ratio, box2.h);
+    context.clip();
+    context.lineWidth = 3 * ratio;
+    context.strokeStyle = theme.dark ? "#000000" : "#ffffff";
+    context.fillStyle = theme.accent;
+    context.strokeText(text, from, box2.y + box2.h / 2);
+    context.fillText(text, from, box2.y + box2.h / 2);
+    context.restore();
+  }
+  /** From the end of each span to the begin of the next, where that is on another lane. */
+  links(context, begins, ends, { ratio }, theme) {
+    context.strokeStyle = theme.accent;
+    context.lineWidth = 1.5 * ratio;
+    context.beginPath();
+    for (const spans of this.byCta.values())
+      for (let k = 1; k < spans.length; k++) {
+        const [from, to] = [ends.get(spans[k - 1]), begins.get(spans[k])];
+        if (!from || !to || Math.max(from.y, to.y) < AXIS * ratio) continue;
+        context.moveTo(from.x, from.y);
+        context.lineTo(to.x, to.y);
+      }
+    context.stroke();
+  }
+};
+function keyOf(cta, part) {
+  return `${part ?? ""}|${cta}`;
+}
+
+// src/difference.ts
+var LEAST2 = 5e-3;
+function differences(before, now) {
+  const old = means(before);
+  const found = /* @__PURE__ */ new Map();
+  for (const [name2, mean] of means(now)) {
+    const was = old.get(name2);
+    if (was === void 0) found.set(name2, "new");
+    else if (was > 0 && Math.abs(mean / was - 1) >= LEAST2)
+      found.set(name2, `${mean > was ? "+" : "−"}${percent(Math.abs(mean / was - 1))}`);
+  }
+  return found;
+}
+function means(events) {
+  const total = new Float64Array(events.names.length);
+  const count2 = new Uint32Array(events.names.length);
+  for (let i = 0; i < events.count; i++) {
+    if (events.isInstant(i)) continue;
+    total[events.nameCode(i)] += events.duration[i];
+    count2[events.nameCode(i)]++;
+  }
+  return new Map(events.names.flatMap((name2, n) => count2[n] ? [[name2, total[n] / count2[n]]] : []));
 }
 
 // src/query.ts
@@ -1748,6 +1899,7 @@ function numberOf(field, events) {
 
 // src/state.ts
 var ARROWS = ["all", "hovered", "none"];
+var ALIGN = ["cta", "iteration"];
 function save(state) {
   const { lanes } = state;
   return {
@@ -1761,6 +1913,7 @@ function save(state) {
     hidden_names: [...state.hiddenNames],
     hidden_launches: [...state.hiddenLaunches],
     ghost: state.ghost,
+    align: state.align,
     collapsed: [...lanes.collapsed],
     hidden: [...lanes.hidden],
     pinned: [...lanes.pinned],
@@ -1781,6 +1934,7 @@ function restore(state, saved, units) {
     hiddenNames: saved.hidden_names ?? state.hiddenNames,
     hiddenLaunches: saved.hidden_launches ?? state.hiddenLaunches,
     ghost: saved.ghost ?? state.ghost,
+    align: one(saved.align, ALIGN, state.align),
     lanes: {
       collapsed: saved.collapsed ? new Set(saved.collapsed) : lanes.collapsed,
       hidden: saved.hidden ? new Set(saved.hidden) : lanes.hidden,
@@ -1822,7 +1976,7 @@ var Bar = class {
     this.tools = TOOLS.map(([, text, title2]) => button(text, title2));
     const badge = header.badge;
     const lines = button("Lines", "lines of the kernel, with their time (O)");
-    const stats = button("Stats", "durations of all CTAs, and the average iteration (I)");
+    const stats = button("Stats", "durations of all CTAs, time by nesting, the average iteration (I)");
     const save2 = button("Save", "copy or save the picture, save the rows");
     const [all, help2] = [
       button("Fit", "show everything (0, or double click beside all events)"),
@@ -2021,11 +2175,12 @@ var Legend = class {
     order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
     for (const n of order.slice(0, MOST_CHIPS)) this.chips.set(events.names[n], this.chip(n, signal));
     this.before.addEventListener("click", () => scene.set({ ghost: !scene.state.ghost }), { signal });
+    this.align.addEventListener("click", () => this.alignOther(), { signal });
     const hint = lightHint(scene.header);
     this.root.append(
       this.scales,
       ...this.chips.values(),
-      ...scene.ghost ? [this.before] : [],
+      ...scene.ghost ? [this.before, this.align] : [],
       this.rest,
       hint && h("span", { class: "tlt-light", role: "note" }, hint),
       this.measured
@@ -2052,6 +2207,12 @@ var Legend = class {
     h("span", { class: "tlt-swatch" }),
     "previous run"
   );
+  /** Brings it together CTA by CTA, or iteration by iteration. */
+  align = h("button", {
+    type: "button",
+    class: "tlt-align",
+    title: "the previous run begins each iteration where this one does; what it has more of one is cut off"
+  });
   chip(n, signal) {
     const name2 = this.scene.events.names[n];
     const swatch = h("span", { class: "tlt-swatch" });
@@ -2078,6 +2239,14 @@ var Legend = class {
     else if (hiddenNames.includes(name2)) this.scene.set({ hiddenNames: hiddenNames.filter((each) => each !== name2) });
     else this.scene.set({ hiddenNames: [...hiddenNames, name2] });
   }
+  alignOther() {
+    const { scene } = this;
+    scene.set({ align: scene.state.align === "cta" ? "iteration" : "cta" });
+    if (scene.state.align === "iteration" && !scene.ghost?.aligned) {
+      scene.set({ align: "cta" });
+      scene.say("no name is there twice on a lane of a CTA in both runs: there are no iterations to bring together");
+    }
+  }
   /** What is measured, in words. */
   measure(text) {
     this.measured.textContent = text;
@@ -2091,6 +2260,9 @@ var Legend = class {
       chip.firstChild.hidden = !swatches;
     }
     press(this.before, state.ghost);
+    press(this.align, state.align === "iteration");
+    this.align.hidden = !this.scene.beside;
+    this.align.textContent = alignment(this.scene);
     const rest = events.names.filter((_, n) => this.counts[n]).length - this.chips.size;
     const ramp = paint.scale ? [this.ramp(paint.scale.low, paint.scale.high)] : [];
     this.scales.replaceChildren(...ramp);
@@ -2110,6 +2282,14 @@ var Legend = class {
     return whole;
   }
 };
+function alignment({ ghost }) {
+  const found = ghost?.aligned;
+  if (!found) return "per iteration";
+  const { name: name2, before, now } = found;
+  const change = before > 0 ? `, ${now > before ? "+" : "−"}${percent(Math.abs(now / before - 1))}` : "";
+  const [was, is] = [before, now].map((cycles) => duration(cycles, "cycles"));
+  return `per iteration, from ${clean(name2, 30)} to the next: ${was} → ${is}${change}`;
+}
 function button(text, title) {
   return h("button", { type: "button", title, "aria-label": text.length === 1 && title }, text);
 }
@@ -2126,92 +2306,6 @@ function choice(label, options, value) {
   return select;
 }
 
-// src/files.ts
-var MOST_ROWS3 = 2e5;
-var [LINE, PAD, SWATCH] = [22, 10, 11];
-var COLUMNS = ["name", "kind", "launch", "cta", "thread", "lane", "sm", "start", "duration", "payload", "source"];
-function pictureOf(layers, scene, frame, theme) {
-  const { ratio, width, height } = frame;
-  const canvas = document.createElement("canvas");
-  const context = context2d(canvas);
-  context.font = `${12}px ${FONT}`;
-  const names = legend(scene, width - 2 * PAD, (text) => context.measureText(text).width);
-  const rows = names.length ? names[names.length - 1].row + 1 : 0;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round((LINE + 8 + height + rows * LINE + 6) * ratio);
-  context.scale(ratio, ratio);
-  context.fillStyle = css(theme.ground);
-  context.fillRect(0, 0, width, canvas.height);
-  context.textBaseline = "middle";
-  context.fillStyle = theme.ink;
-  context.font = `600 13px ${FONT}`;
-  const { title, device, badge } = scene.header;
-  context.fillText([title, device, badge?.text].filter(Boolean).join(" · "), PAD, (LINE + 8) / 2, width - 2 * PAD);
-  for (const layer of layers) context.drawImage(layer, 0, LINE + 8, width, height);
-  context.font = `12px ${FONT}`;
-  for (const { n, x, row } of names) {
-    const y = LINE + 8 + height + 3 + (row + 0.5) * LINE;
-    context.fillStyle = scene.paint.nameCss(n);
-    context.fillRect(PAD + x, y - SWATCH / 2, SWATCH, SWATCH);
-    context.fillStyle = theme.ink;
-    context.fillText(scene.events.names[n], PAD + x + SWATCH + 5, y);
-  }
-  return canvas;
-}
-function legend(scene, width, wide) {
-  if (scene.state.colorBy !== "name") return [];
-  const { events, state } = scene;
-  const there = /* @__PURE__ */ new Set();
-  for (let i = 0; i < events.count; i++) there.add(events.nameCode(i));
-  let [x, row] = [0, 0];
-  return [...there].filter((n) => !state.hiddenNames.includes(events.names[n])).sort((a, b) => a - b).map((n) => {
-    const own = SWATCH + 5 + wide(events.names[n]) + 16;
-    if (x > 0 && x + own > width) [x, row] = [0, row + 1];
-    const place = { n, x, row };
-    x += own;
-    return place;
-  });
-}
-function rowsOf(scene, texts) {
-  const { events, selected } = scene;
-  const visible = () => Array.from({ length: events.count }, (_, i) => i).filter((i) => events.code[i] !== HIDDEN);
-  const positions = [...selected ?? visible()].sort((a, b) => events.id[a] - events.id[b]);
-  const lines = positions.slice(0, MOST_ROWS3).map((i) => {
-    const lane = events.laneOf(i);
-    return [
-      texts.name(i),
-      events.isInstant(i) ? "instant" : "range",
-      lane.launch ?? 1,
-      lane.cta,
-      lane.thread,
-      lane.name,
-      lane.sm,
-      String(events.origin + BigInt(events.start[i])),
-      events.duration[i],
-      events.payloadOf(i) ?? "",
-      events.source(i)
-    ].map(cell).join(",");
-  });
-  const note = positions.length > MOST_ROWS3 ? `the first ${number(MOST_ROWS3)} rows were saved` : "";
-  return { text: [COLUMNS.join(","), ...lines, ""].join("\n"), note };
-}
-function cell(value) {
-  const text = String(value);
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-function download(content, name2) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name2.replace(/[^\w.-]+/g, "_");
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
-}
-async function asPng(canvas) {
-  return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => blob ? resolve(blob) : reject(new Error("this picture is too large")), "image/png");
-  });
-}
-
 // src/sections.ts
 var GAP2 = 0.04;
 var NEAR = 0.25;
@@ -2226,8 +2320,8 @@ function sections(events, unit, launches, hidden) {
   return shown.map(({ facts, from, to }, n) => {
     if (n > 0) {
       const before = shown[n - 1];
-      const [begin, end] = [facts.begin_ns, before.facts.begin_ns];
-      const known = unit === "ns" && begin !== null && end !== null ? begin + from - (end + before.to) : most;
+      const [begin2, end] = [facts.begin_ns, before.facts.begin_ns];
+      const known = unit === "ns" && begin2 !== null && end !== null ? begin2 + from - (end + before.to) : most;
       at += known > 0 ? Math.min(known, most) : most;
     }
     const section = { launch: facts.launch, from: at, to: at + to - from, zero: at - from };
@@ -2258,7 +2352,7 @@ function sectionAt(sections2, time2) {
 // src/axis.ts
 var SAME = { offset: 0, rate: 1 };
 var NEAR2 = 0.25;
-var LEAST2 = 8;
+var LEAST3 = 8;
 var FAR = 2 ** 40;
 var Axis = class {
   /** The axis has room for `events`, for those of `beside`, and for `room`, a part of the axis of other events. */
@@ -2319,7 +2413,7 @@ var Axis = class {
   fit(span) {
     const all = this.all;
     const most = (all.to - all.from) * 1.2;
-    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST2, most)), most);
+    const width = Math.min(Math.max(span.to - span.from, Math.min(LEAST3, most)), most);
     const middle = (span.from + span.to) / 2;
     let from = width === span.to - span.from ? span.from : middle - width / 2;
     from = Math.min(Math.max(from, all.from - width * 0.8), all.to - width * 0.2);
@@ -2329,7 +2423,7 @@ var Axis = class {
   zoom(span, factor, share) {
     const width = span.to - span.from;
     const most = (this.all.to - this.all.from) * 1.2;
-    const next = Math.min(Math.max(width * factor, Math.min(LEAST2, most)), most);
+    const next = Math.min(Math.max(width * factor, Math.min(LEAST3, most)), most);
     const from = span.from + share * (width - next);
     return this.fit({ from, to: from + next });
   }
@@ -2382,6 +2476,297 @@ function ticks(span, step2, origin) {
   const last = Math.floor((span.to + shift) / step2);
   for (let n = 0; n <= last - first; n++) found.push((first + n) * step2 - shift);
   return found;
+}
+
+// src/chrome.ts
+function chromeTrace(scene, positions, remarks) {
+  const { events, header, state } = scene;
+  const unit = header.ns ? "ns" : "cycles";
+  const axis = new Axis(events, unit, null, null, header.launches, new Set(state.hiddenLaunches));
+  const byLane = /* @__PURE__ */ new Map();
+  let first = 0;
+  for (const i of positions) {
+    const lane = events.laneOf(i);
+    const list = byLane.get(lane);
+    if (list) list.push(i);
+    else byLane.set(lane, [i]);
+    first = Math.min(first, Number(axis.origin) + axis.startOf(i));
+  }
+  const stamp = (time2) => Math.max(Math.round(Number(axis.origin) + time2 - first), 0) / 1e3;
+  const lanes = [...byLane].sort(([a], [b]) => a.index - b.index);
+  const names = [...new Set([...byLane.keys()].sort(bySm).map(processName))];
+  const found = names.flatMap((name2, n) => named("process", { pid: n + 1, tid: 0 }, name2, n + 1));
+  const arrows = arrowsOf(events, new Set([...byLane.values()].flat()));
+  let tid = 0;
+  for (const [lane, own] of lanes) {
+    for (const [sub, steps] of nested(events, own).entries()) {
+      const place = { pid: names.indexOf(processName(lane)) + 1, tid: ++tid };
+      found.push(...named("thread", place, threadName(lane, sub), tid));
+      for (const { i, ends } of steps) {
+        const at = { ts: stamp(ends ? axis.endOf(i) : axis.startOf(i)), ...place };
+        const joined = (arrows.get(i) ?? []).filter((each) => each.atEnd === ends).map(({ arrow: arrow2 }) => ({ ...arrow2, ...at }));
+        found.push(...ends ? [...joined, { ph: "E", ...at }] : [{ ...begin(events, i), ...at }, ...joined]);
+      }
+    }
+  }
+  found.push(...notes(scene, axis, remarks, stamp, names.length + 1));
+  const otherData = {
+    kernel: header.title,
+    gpu: header.device,
+    trust: header.badge?.why ?? "",
+    time_unit: header.ns ? "ns" : "cycles, the clock rate being unknown; readers call them ns"
+  };
+  return JSON.stringify({ displayTimeUnit: "ns", otherData, traceEvents: found });
+}
+function bySm(a, b) {
+  return (a.launch ?? a.rank ?? 0) - (b.launch ?? b.rank ?? 0) || a.sm - b.sm;
+}
+function processName({ rank, launch, sm }) {
+  const part = rank !== null ? `rank ${rank}` : launch !== null ? `launch ${launch}` : "";
+  return [part, sm >= 0 ? `SM ${sm}` : "SM unknown"].filter(Boolean).join(" · ");
+}
+function threadName({ cta, thread, name: name2, group, role }, sub) {
+  const more = [.../* @__PURE__ */ new Set([group, role])].filter((word) => word && word !== "default").join(", ");
+  return `CTA ${cta} · t${thread} · ${name2}${more ? ` (${more})` : ""}${sub ? ` · row ${sub + 1}` : ""}`;
+}
+function named(what, place, name2, rank) {
+  return [
+    { ph: "M", name: `${what}_name`, ...place, args: { name: name2 } },
+    { ph: "M", name: `${what}_sort_index`, ...place, args: { sort_index: rank } }
+  ];
+}
+function begin(events, i) {
+  const instant = events.isInstant(i);
+  const [payload, end] = [events.payloadOf(i), events.payloadEndOf(i)];
+  const args = {
+    start_cycles: Number(events.origin + BigInt(events.start[i])),
+    source: events.source(i),
+    ...payload === void 0 ? {} : { payload: plain(payload) },
+    ...instant ? {} : { duration_cycles: events.duration[i] },
+    ...instant || end === void 0 || Object.is(end, payload) ? {} : { payload_end: plain(end) },
+    ...events.isTruncated(i) ? { truncated: true } : {}
+  };
+  return { ...instant ? { ph: "i", s: "t" } : { ph: "B" }, name: events.name(i), args };
+}
+function plain(value) {
+  const number2 = Number(value);
+  return Number.isFinite(number2) ? number2 : String(number2);
+}
+function nested(events, own) {
+  const { start, duration: duration2, id } = events;
+  const tracks = [{ steps: [], open: [] }];
+  own.sort((a, b) => start[a] - start[b] || duration2[b] - duration2[a] || id[a] - id[b]);
+  for (const i of own) {
+    for (const { steps, open } of tracks)
+      while (open.length && events.end(open[open.length - 1]) <= start[i]) steps.push({ i: open.pop(), ends: true });
+    const top = ({ open }) => open[open.length - 1];
+    const around = tracks.filter((each) => each.open.length && events.end(top(each)) >= events.end(i));
+    let track = around.sort((a, b) => start[top(b)] - start[top(a)])[0] ?? tracks.find(({ open }) => !open.length);
+    if (!track) {
+      track = { steps: [], open: [] };
+      tracks.push(track);
+    }
+    track.steps.push({ i, ends: false });
+    if (!events.isInstant(i)) track.open.push(i);
+  }
+  for (const { steps, open } of tracks) while (open.length) steps.push({ i: open.pop(), ends: true });
+  return tracks.map(({ steps }) => steps);
+}
+function arrowsOf(events, there) {
+  const found = /* @__PURE__ */ new Map();
+  const add2 = (i, arrow2, atEnd) => {
+    found.set(i, [...found.get(i) ?? [], { arrow: arrow2, atEnd }]);
+  };
+  events.flowSrc.forEach((src, n) => {
+    const dst = events.flowDst[n];
+    if (!there.has(src) || !there.has(dst)) return;
+    const arrow2 = { cat: "dag", name: "dag", id: n + 1 };
+    add2(src, { ph: "s", ...arrow2 }, false);
+    add2(dst, { ph: "f", bp: "e", ...arrow2 }, !events.isInstant(dst) && events.start[dst] < events.start[src]);
+  });
+  return found;
+}
+function notes({ events }, axis, remarks, stamp, pid) {
+  const free = [];
+  const found = [];
+  const placed2 = remarks.flatMap((remark) => {
+    const lane = events.lanes.find(({ cta }) => cta === remark.cta);
+    if (!lane) return [];
+    const { offset, rate } = axis.line(lane);
+    const [from, to] = [remark.start, remark.end].map(
+      (cycles) => stamp(offset + rate * (cycles - Number(events.origin)))
+    );
+    return [{ remark, from, to: Math.max(from, to) }];
+  });
+  placed2.sort((a, b) => a.from - b.from || a.to - b.to);
+  for (const { remark, from, to } of placed2) {
+    const known = free.findIndex((since) => since < from || since === from && from < to);
+    const row = known < 0 ? free.length : known;
+    const place = { pid, tid: row + 1 };
+    if (known < 0) found.push(...named("thread", place, row ? `notes · row ${row + 1}` : "notes", row + 1));
+    free[row] = to;
+    const { cta, thread, start, end, text } = remark;
+    const args = { cta, start_cycles: start, duration_cycles: end - start, ...thread >= 0 ? { thread } : {} };
+    if (to > from) found.push({ ph: "B", name: text, ts: from, ...place, args }, { ph: "E", ts: to, ...place });
+    else found.push({ ph: "i", s: "t", name: text, ts: from, ...place, args });
+  }
+  return found.length ? [...named("process", { pid, tid: 0 }, "notes", 0), ...found] : found;
+}
+
+// src/files.ts
+var MOST_ROWS3 = 2e5;
+var [LINE, PAD, SWATCH] = [22, 10, 11];
+var COLUMNS = ["name", "kind", "launch", "cta", "thread", "lane", "sm", "start", "duration", "payload", "source"];
+function pictureOf(layers, scene, frame, theme) {
+  const { ratio, width, height } = frame;
+  const canvas = document.createElement("canvas");
+  const context = context2d(canvas);
+  context.font = `${12}px ${FONT}`;
+  const names = legend(scene, width - 2 * PAD, (text) => context.measureText(text).width);
+  const rows = names.length ? names[names.length - 1].row + 1 : 0;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round((LINE + 8 + height + rows * LINE + 6) * ratio);
+  context.scale(ratio, ratio);
+  context.fillStyle = css(theme.ground);
+  context.fillRect(0, 0, width, canvas.height);
+  context.textBaseline = "middle";
+  context.fillStyle = theme.ink;
+  context.font = `600 13px ${FONT}`;
+  const { title, device, badge } = scene.header;
+  context.fillText([title, device, badge?.text].filter(Boolean).join(" · "), PAD, (LINE + 8) / 2, width - 2 * PAD);
+  for (const layer of layers) context.drawImage(layer, 0, LINE + 8, width, height);
+  context.font = `12px ${FONT}`;
+  for (const { n, x, row } of names) {
+    const y = LINE + 8 + height + 3 + (row + 0.5) * LINE;
+    context.fillStyle = scene.paint.nameCss(n);
+    context.fillRect(PAD + x, y - SWATCH / 2, SWATCH, SWATCH);
+    context.fillStyle = theme.ink;
+    context.fillText(scene.events.names[n], PAD + x + SWATCH + 5, y);
+  }
+  return canvas;
+}
+function legend(scene, width, wide) {
+  if (scene.state.colorBy !== "name") return [];
+  const { events, state } = scene;
+  const there = /* @__PURE__ */ new Set();
+  for (let i = 0; i < events.count; i++) there.add(events.nameCode(i));
+  let [x, row] = [0, 0];
+  return [...there].filter((n) => !state.hiddenNames.includes(events.names[n])).sort((a, b) => a - b).map((n) => {
+    const own = SWATCH + 5 + wide(events.names[n]) + 16;
+    if (x > 0 && x + own > width) [x, row] = [0, row + 1];
+    const place = { n, x, row };
+    x += own;
+    return place;
+  });
+}
+function taken({ events, selected }) {
+  const visible = () => Array.from({ length: events.count }, (_, i) => i).filter((i) => events.code[i] !== HIDDEN);
+  const all = [...selected ?? visible()].sort((a, b) => events.id[a] - events.id[b]);
+  const note = all.length > MOST_ROWS3 ? `the first ${number(MOST_ROWS3)} of ${number(all.length)} events were saved` : "";
+  return { positions: all.slice(0, MOST_ROWS3), note };
+}
+function rowsOf({ events }, texts, positions) {
+  const lines = positions.map((i) => {
+    const lane = events.laneOf(i);
+    return [
+      texts.name(i),
+      events.isInstant(i) ? "instant" : "range",
+      lane.launch ?? 1,
+      lane.cta,
+      lane.thread,
+      lane.name,
+      lane.sm,
+      String(events.origin + BigInt(events.start[i])),
+      events.duration[i],
+      events.payloadOf(i) ?? "",
+      events.source(i)
+    ].map(cell).join(",");
+  });
+  return [COLUMNS.join(","), ...lines, ""].join("\n");
+}
+function cell(value) {
+  const text = String(value);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+function download(content, name2) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name2.replace(/[^\w.-]+/g, "_");
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
+}
+async function asPng(canvas) {
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => blob ? resolve(blob) : reject(new Error("this picture is too large")), "image/png");
+  });
+}
+
+// src/align.ts
+function aligned(before, now) {
+  const anchor = usualAnchor(now);
+  const name2 = now.names[anchor];
+  const theirs = before.names.indexOf(name2);
+  if (anchor < 0 || theirs < 0) return null;
+  const byCta = /* @__PURE__ */ new Map();
+  const [old, own] = [beginsOf(before, theirs), beginsOf(now, anchor)];
+  for (const [key, begins] of old) if (own.has(key)) byCta.set(key, { before: begins, now: own.get(key) });
+  if (!byCta.size) return null;
+  const lines = new Map(now.lanes.map((lane) => [keyOf2(lane), lane]));
+  const start = new Float64Array(before.count);
+  const duration2 = new Float64Array(before.count);
+  const origin = [before, now].map((events2) => Number(events2.origin));
+  let cycles = now.cycles;
+  for (const lane of before.lanes) {
+    const begins = byCta.get(keyOf2(lane));
+    for (let i = before.rowStart[lane.row]; i < before.rowStart[lane.row + lane.rows]; i++) {
+      const [from, to] = [before.start[i] + origin[0], before.end(i) + origin[0]];
+      const [left, right] = begins ? moved2(begins, from, to) : [from, to];
+      start[i] = left - origin[1];
+      duration2[i] = right - left;
+      cycles = Math.max(cycles, right - origin[1]);
+    }
+  }
+  const lanes = before.lanes.map((lane) => {
+    const { nsOffset, nsRate } = lines.get(keyOf2(lane)) ?? lane;
+    return { ...lane, nsOffset, nsRate };
+  });
+  const events = before.at(start, duration2, { origin: now.origin, cycles, lanes });
+  const period = (all) => quantile(Float64Array.from([...all].flatMap((each) => gaps(each))).sort(), 0.5);
+  const both = [...byCta.values()];
+  return {
+    events,
+    name: name2,
+    before: period(both.map((each) => each.before)),
+    now: period(both.map((each) => each.now))
+  };
+}
+function moved2({ before, now }, from, to) {
+  const last = Math.min(before.length, now.length) - 1;
+  const put = (time2, k2) => {
+    const begin2 = k2 < 0 ? 0 : now[k2];
+    return Math.min(begin2 + time2 - (k2 < 0 ? 0 : before[k2]), k2 < last ? now[k2 + 1] : Number.POSITIVE_INFINITY);
+  };
+  const iteration = (time2) => Math.min(upperBound(before, time2, 0, before.length) - 1, last);
+  const k = iteration(from);
+  const within = k >= last || to <= before[k + 1];
+  return [put(from, k), put(to, within ? k : iteration(to))];
+}
+function beginsOf(events, name2) {
+  const found = /* @__PURE__ */ new Map();
+  for (const lane of events.lanes) {
+    if (found.has(keyOf2(lane))) continue;
+    const starts = [];
+    for (let i = events.rowStart[lane.row]; i < events.rowStart[lane.row + lane.rows]; i++)
+      if (events.nameCode(i) === name2) starts.push(events.start[i] + Number(events.origin));
+    if (starts.length > 1) found.set(keyOf2(lane), Float64Array.from(starts).sort());
+  }
+  return found;
+}
+function gaps(begins) {
+  return Array.from(begins.subarray(1), (begin2, k) => begin2 - begins[k]);
+}
+function keyOf2({ rank, cta }) {
+  return `${rank}|${cta}`;
 }
 
 // src/marks.ts
@@ -2459,6 +2844,7 @@ var NO_NOTES = { least: Number.POSITIVE_INFINITY, bar() {
 } };
 var PLAIN2 = {
   unit: "cycles",
+  align: "cta",
   colorBy: "name",
   query: "",
   filter: false,
@@ -2466,49 +2852,74 @@ var PLAIN2 = {
   hiddenLaunches: []
 };
 var Ghost = class {
+  /** `events` are those of the run, at its own times. */
   constructor(events, header, looks) {
     this.events = events;
     this.header = header;
     this.marks = new Marks(events, header);
-    this.byKey = new Map(events.lanes.map((lane) => [keyOf2(lane), lane]));
-    this.follow({ ...PLAIN2, ...looks });
+    this.byKey = lanesOf2(events);
+    this.follow({ ...PLAIN2, ...looks, align: "cta" }, null);
   }
   events;
   header;
   marks;
   byKey;
   looks = null;
+  theme = null;
+  iterations;
+  /** The events where they are drawn. */
+  get shown() {
+    return this.marks.events;
+  }
+  /** How its iterations are brought together with those of the run that it is compared with, if they are. */
+  get aligned() {
+    return this.iterations && this.shown === this.iterations.events ? this.iterations : null;
+  }
   /** Whether its events have times in `unit`. */
   has(unit) {
     return unit === "cycles" || this.header.ns;
   }
   /** The lane that stood where `lane` stands now, whichever SM its CTA is on. */
   laneOf(lane) {
-    return this.byKey.get(keyOf2(lane));
+    return this.byKey.get(keyOf3(lane));
   }
-  /** Colour and hide as `looks` say. */
-  follow({ unit, colorBy, query, filter, hiddenNames }) {
+  /** Colour and hide as `looks` say, and stand where they say beside the events of `now`. */
+  follow(looks, now) {
+    if (now && this.iterations === void 0 && looks.align === "iteration")
+      this.iterations = aligned(this.events, now);
+    const events = looks.align === "iteration" ? this.iterations?.events ?? this.events : this.events;
+    if (events !== this.shown) {
+      this.marks = new Marks(events, this.header);
+      this.byKey = lanesOf2(events);
+      this.looks = null;
+    }
+    const { unit, align, colorBy, query, filter, hiddenNames } = looks;
     const before = this.looks;
-    this.looks = { unit, colorBy, query, filter, hiddenNames, hiddenLaunches: [] };
-    const axis = new Axis(this.events, this.has(unit) ? unit : "cycles");
+    this.looks = { unit, align, colorBy, query, filter, hiddenNames, hiddenLaunches: [] };
+    const axis = new Axis(events, this.has(unit) ? unit : "cycles");
     if (unit !== before?.unit || colorBy !== before.colorBy) this.marks.colorBy(colorBy, axis);
     if (query !== before?.query || filter !== before.filter || hiddenNames !== before.hiddenNames)
       this.marks.search(this.looks, axis);
+    if (!before && this.theme) this.ink(this.theme);
   }
   ink(theme) {
+    this.theme = theme;
     this.marks.paint.ink(theme);
   }
   /** Paint what stood where `lane` stands into a line of pixels; `from` is the time at its first, on `axis`. */
   paint(line, lane, axis, from, pixelsPerUnit) {
     const mine = this.laneOf(lane);
     if (!mine) return;
-    const { offset, rate } = axis.lineOf(this.events, mine);
+    const { offset, rate } = axis.lineOf(this.shown, mine);
     const view = { cycle: (from - offset) / rate, scale: pixelsPerUnit * rate, width: line.length };
     const { raster, paint } = this.marks;
     for (let row = mine.row; row < mine.row + mine.rows; row++) raster.paint(line, row, view, paint.inks, NO_NOTES);
   }
 };
-function keyOf2(lane) {
+function lanesOf2(events) {
+  return new Map(events.lanes.map((lane) => [keyOf3(lane), lane]));
+}
+function keyOf3(lane) {
   return `${lane.rank}|${lane.cta}|${lane.thread}|${lane.name}`;
 }
 
@@ -2582,7 +2993,7 @@ var BINDINGS = [
   {
     keys: ["i", "I"],
     shown: "I",
-    does: "durations of all CTAs, and the average iteration",
+    does: "durations of all CTAs, time by nesting, the average iteration",
     run: (_, desk) => desk.aggregate()
   },
   { keys: ["o", "O"], shown: "O", does: "lines of the kernel, with their time", run: (_, desk) => desk.lines() },
@@ -2625,7 +3036,7 @@ function help(close) {
   shut.addEventListener("click", close, { once: true });
   const line = (keys, does) => h("div", {}, h("span", {}, ...keys.split(" ").flatMap((key) => [h("kbd", {}, key), " "])), h("span", {}, does));
   const code = (typed) => h("span", {}, ...typed.split(/ (?=\w+[>:<=])/).flatMap((each) => [h("kbd", {}, each), " "]));
-  const plain = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
+  const plain2 = (what, does) => h("div", {}, h("span", {}, what), h("span", {}, does));
   return h(
     "div",
     { class: "tlt-help", role: "dialog", "aria-label": "Keys and mouse", tabindex: "-1" },
@@ -2633,7 +3044,7 @@ function help(close) {
     shut,
     h("div", { class: "tlt-keys" }, ...BINDINGS.map(({ shown, does }) => line(shown, does))),
     h("b", {}, "Mouse and fingers"),
-    h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain(what, does))),
+    h("div", { class: "tlt-keys" }, ...MOUSE.map(([what, does]) => plain2(what, does))),
     h("b", {}, "Search"),
     h("div", { class: "tlt-keys" }, ...HELP.map(([typed, finds]) => h("div", {}, code(typed), h("span", {}, finds))))
   );
@@ -2812,8 +3223,8 @@ var Launches = class {
     "aria-label": "Launches: click shows or hides one, Alt click shows it alone"
   });
   chips = /* @__PURE__ */ new Map();
-  chip({ launch, why, begin_ns: begin }, several, signal) {
-    const began = begin === null ? "" : `; it began ${duration(begin, "ns")} after the first`;
+  chip({ launch, why, begin_ns: begin2 }, several, signal) {
+    const began = begin2 === null ? "" : `; it began ${duration(begin2, "ns")} after the first`;
     const title = `launch ${launch}${began}`;
     const chip = h("button", { type: "button", title }, several ? why : `launch ${launch}`);
     chip.addEventListener("click", (event) => this.click(launch, event.altKey), { signal });
@@ -2834,6 +3245,43 @@ var Launches = class {
       chip.setAttribute("aria-pressed", String(!this.scene.state.hiddenLaunches.includes(launch)));
   }
 };
+
+// src/cell.ts
+var CELL = /^In \[(\d+)\]:(\d+)$/;
+var PATIENCE_MS = 1500;
+var MARKED_MS = 4e3;
+function sourceButton(near, text, source, code, say) {
+  const notebook = near.closest(".jp-Notebook");
+  if (!notebook || !CELL.test(source)) return text;
+  const button2 = h("button", { type: "button", class: "tlt-source", title: "go to this line of the cell" }, text);
+  button2.addEventListener("click", async () => say(await goTo(notebook, source, code)));
+  return button2;
+}
+async function goTo(notebook, source, code) {
+  const [, number2, line] = CELL.exec(source);
+  const cells = [...notebook.querySelectorAll(".jp-CodeCell")].filter(
+    (cell2) => cell2.querySelector(".jp-InputPrompt")?.textContent?.trim() === `[${number2}]:`
+  );
+  if (!cells.length) return `there is no cell In [${number2}] now, or it is not loaded: scroll through the notebook`;
+  cells[0].scrollIntoView({ block: "center" });
+  const until = performance.now() + PATIENCE_MS;
+  for (; ; ) {
+    const found = cells.map((cell2) => lineOf(cell2, Number(line), code)).find((each) => each);
+    if (found) {
+      found.scrollIntoView({ block: "center" });
+      found.animate([{ background: "#f0a500aa" }, { background: "transparent" }], MARKED_MS);
+      return "";
+    }
+    if (performance.now() > until) return `cell In [${number2}] has changed since: line ${line} was ${clean(code, 80)}`;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+function lineOf(cell2, line, code) {
+  const lines = [...cell2.querySelectorAll(".cm-line")];
+  if (!code) return lines[line - 1];
+  const same = lines.filter((each) => each.textContent?.trim().startsWith(code));
+  return same.find((each) => lines.indexOf(each) === line - 1) ?? same[0];
+}
 
 // src/lines.ts
 var Lines = class {
@@ -2867,6 +3315,7 @@ var Lines = class {
   row({ source, events, time: time2 }, most, all) {
     const { scene } = this;
     const text = scene.events.sources[source];
+    const code = scene.header.code[text] ?? "";
     const bar = h("span", { class: "tlt-line-bar" });
     bar.style.width = `${100 * time2 / most}%`;
     const name2 = h("button", { type: "button", title: "select its events" }, clean(text, 60));
@@ -2875,7 +3324,15 @@ var Lines = class {
       "tr",
       {},
       h("td", {}, name2),
-      h("td", {}, h("code", {}, scene.header.code[text] ?? "")),
+      h(
+        "td",
+        {},
+        h(
+          "code",
+          {},
+          sourceButton(this.root, code, text, code, (words) => scene.say(words))
+        )
+      ),
       h("td", {}, number(events)),
       h("td", { class: "tlt-line-time" }, bar, h("span", {}, duration(time2, scene.axis.unit))),
       h("td", {}, all > 0 ? percent(time2 / all) : "–")
@@ -3155,10 +3612,10 @@ var Minimap = class {
     const { canvas, scene } = this;
     let grabbed = 0;
     const timeAt2 = (event) => {
-      const box = canvas.getBoundingClientRect();
-      const left = gutter() * (box.width / canvas.offsetWidth || 1);
+      const box2 = canvas.getBoundingClientRect();
+      const left = gutter() * (box2.width / canvas.offsetWidth || 1);
       const { from, to } = scene.axis.all;
-      return from + (event.clientX - box.left - left) / Math.max(box.width - left, 1) * (to - from);
+      return from + (event.clientX - box2.left - left) / Math.max(box2.width - left, 1) * (to - from);
     };
     const move = (event) => {
       const width = scene.span.to - scene.span.from;
@@ -3361,7 +3818,7 @@ var Overlay = class {
     for (const each of shown) {
       if (each.strip.kind === "head" || !each.strip.node.lanes.includes(lane)) continue;
       const middle = middleOf(each, row) * ratio;
-      const half = (Math.min(ROW, each.strip.body) / 2 - 0.5) * ratio;
+      const half = (Math.min(ROW2, each.strip.body) / 2 - 0.5) * ratio;
       context.strokeStyle = color;
       context.lineWidth = wide * ratio;
       context.strokeRect(Math.round(from), middle - half, Math.max(Math.round(to - from), 2 * ratio), 2 * half);
@@ -3397,9 +3854,12 @@ var Panel = class {
     this.root.replaceChildren(...parts, ...parts.length ? [h("div", {}, ...this.actions)] : []);
   }
   details(i) {
+    const { scene } = this;
     const list = h("dl");
-    for (const { key, value } of factsOf(i, this.scene.events, this.texts, this.scene.header))
-      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, value));
+    const source = scene.events.source(i);
+    const link = (text) => sourceButton(this.root, text, source, scene.header.code[source] ?? "", (words) => scene.say(words));
+    for (const { key, value } of factsOf(i, scene.events, this.texts, scene.header))
+      list.append(h("dt", {}, key), h("dd", { dir: "auto" }, key === "source" ? link(value) : value));
     return h("section", {}, h("h3", { dir: "auto" }, this.texts.name(i)), list);
   }
   table(total) {
@@ -3511,12 +3971,22 @@ var Picture = class {
     context.fillStyle = css(theme.ground);
     context.fillRect(0, 0, width, height);
     this.looked = 0;
-    this.part(shown.slice(pinned), split, frame.height, frame, theme);
-    this.part(shown.slice(0, pinned), AXIS, split, frame, theme);
-    if (scene.state.arrows === "all") {
+    const parts = [
+      { strips: shown.slice(pinned), from: split, to: frame.height, notes: this.collected(ratio) },
+      { strips: shown.slice(0, pinned), from: AXIS, to: split, notes: this.collected(ratio) }
+    ].filter(({ strips }) => strips.length);
+    for (const part of parts) this.part(part, frame, theme);
+    const arrows = scene.state.arrows === "all" && scene.events.flowSrc.length > 0;
+    if (arrows) {
       context.save();
       clip(context, left, top, width - left, height - top);
       this.arrows(shown, frame, theme);
+      context.restore();
+    }
+    for (const { from, to, notes: notes2 } of parts) {
+      context.save();
+      clip(context, left, px(from), width - left, px(to) - px(from));
+      this.labels(notes2, theme, frame, arrows);
       context.restore();
     }
     if (pinned) {
@@ -3529,25 +3999,25 @@ var Picture = class {
     this.axis(frame, theme);
     if (!scene.events.count) this.nothing(frame, theme);
   }
-  /** Strips that have the canvas between two heights: those that are pinned, or those that are scrolled. */
-  part(shown, from, to, frame, theme) {
-    const { context, scene } = this;
+  /** Strips that are pinned, or those that are scrolled, but for what is written on their bars. */
+  part({ strips: shown, from, to, notes: notes2 }, frame, theme) {
+    const { context } = this;
     const { ratio } = frame;
     const [top, bottom, left, width] = [from, to, frame.gutter, frame.width].map((value) => Math.round(value * ratio));
-    if (!shown.length) return;
     context.save();
     clip(context, 0, top, width, bottom - top);
     this.bands(shown, theme, frame);
     this.grid(frame, theme);
     this.names(shown, frame, theme);
     clip(context, left, top, width - left, bottom - top);
-    const notes = new Collected(Math.round(13 * ratio), scene.events);
-    this.bars(shown, frame, notes);
+    this.bars(shown, frame, notes2);
     this.ghosts(shown, frame);
-    this.torn(notes, theme, ratio);
-    this.points(notes, theme, ratio);
-    this.labels(notes, theme, frame);
+    this.torn(notes2, theme, ratio);
+    this.points(notes2, theme, ratio);
     context.restore();
+  }
+  collected(ratio) {
+    return new Collected(Math.round(13 * ratio), this.scene.events);
   }
   bands(shown, theme, { width, ratio }) {
     const { context } = this;
@@ -3576,7 +4046,7 @@ var Picture = class {
     for (const { from } of this.scene.axis.sections.slice(1))
       context.fillRect(Math.round(xOf(from, this.scene.span, frame) * frame.ratio), 0, 1, frame.height * frame.ratio);
   }
-  bars(shown, frame, notes) {
+  bars(shown, frame, notes2) {
     const { context, scene } = this;
     const { ratio } = frame;
     const left = Math.round(frame.gutter * ratio);
@@ -3589,8 +4059,8 @@ var Picture = class {
       const count2 = strip.kind === "summary" ? 1 : lanes[0].rows;
       for (let n = 0; n < count2; n++) {
         const room = strip.body < LABEL ? 0 : 3;
-        const top = strip.kind === "summary" ? y + room : y + GAP / 2 + n * ROW + 1;
-        const bottom = strip.kind === "summary" ? y + strip.body - 1 - room : top + ROW - 2;
+        const top = strip.kind === "summary" ? y + room : y + GAP / 2 + n * ROW2 + 1;
+        const bottom = strip.kind === "summary" ? y + strip.body - 1 - room : top + ROW2 - 2;
         const rows = strip.kind === "summary" ? this.folded(lanes) : [lanes[0].row + n];
         bars.push({ top: Math.round(top * ratio), height: Math.round(bottom * ratio) - Math.round(top * ratio), rows });
       }
@@ -3603,8 +4073,8 @@ var Picture = class {
         const { offset, rate } = scene.axis.line(scene.events.lanes[scene.events.rowLane[row]]);
         const scale2 = width * rate / (scene.span.to - scene.span.from);
         const cycle = (scene.span.from - offset) / rate;
-        notes.at(left, top, height, rows.length > 1, row, scale2);
-        this.looked += scene.raster.paint(line, row, { cycle, scale: scale2, width }, scene.paint.inks, notes);
+        notes2.at(left, top, height, rows.length > 1, row, scale2);
+        this.looked += scene.raster.paint(line, row, { cycle, scale: scale2, width }, scene.paint.inks, notes2);
       }
     });
     this.lineContext.putImageData(this.image, 0, 0, 0, 0, width, bars.length);
@@ -3656,12 +4126,12 @@ var Picture = class {
     return pixels;
   }
   /** A range that never ended: its right edge is torn off. */
-  torn(notes, theme, ratio) {
+  torn(notes2, theme, ratio) {
     const { context, scene } = this;
     const step2 = 4 * ratio;
     context.fillStyle = css(theme.ground);
     context.beginPath();
-    for (const { i, to, from, top, height } of notes.bars) {
+    for (const { i, to, from, top, height } of notes2.bars) {
       if (!scene.events.isTruncated(i)) continue;
       const depth = Math.min(step2, (to - from) / 2);
       context.moveTo(to + 1, top);
@@ -3672,9 +4142,9 @@ var Picture = class {
     }
     context.fill();
   }
-  points(notes, theme, ratio) {
+  points(notes2, theme, ratio) {
     const { context, scene } = this;
-    for (const { i, from, top, height, room } of notes.points) {
+    for (const { i, from, top, height, room } of notes2.points) {
       const size = Math.min(Math.max(room, 2 * ratio), 4.5 * ratio);
       const [x, y] = [from + 0.5, top + height / 2];
       context.fillStyle = css(scene.paint.colorOf(i));
@@ -3692,7 +4162,8 @@ var Picture = class {
       context.stroke();
     }
   }
-  labels(notes, theme, { ratio, gutter, width }) {
+  /** What is written on bars and points; where arrows may cross it, on a ground of the bar's colour. */
+  labels(notes2, theme, { ratio, gutter, width }, grounded) {
     const { context, scene, texts, ruler } = this;
     const [pad, gap] = [4 * ratio, 5 * ratio];
     const [left, right] = [gutter * ratio, width * ratio];
@@ -3700,9 +4171,14 @@ var Picture = class {
     context.textAlign = "left";
     context.textBaseline = "middle";
     let style = "";
-    const write = (i, from, room, y, color) => {
+    const write = (i, from, room, y, color, ground = "") => {
       const words = fitted(texts.name(i), texts.payload(i), room, gap, ruler);
       if (!words) return;
+      if (ground) {
+        const wide = words.payload ? words.at + ruler.width(words.payload) : ruler.width(words.name);
+        context.fillStyle = style = ground;
+        context.fillRect(from - ratio, y - LETTERS / 2 * ratio, wide + 2 * ratio, LETTERS * ratio);
+      }
       if (style !== color) context.fillStyle = style = color;
       if (words.name) context.fillText(words.name, from, y);
       if (words.payload) {
@@ -3711,19 +4187,20 @@ var Picture = class {
       }
     };
     const tall = LETTERS * ratio;
-    for (const { i, from, to, top, height } of notes.bars) {
+    for (const { i, from, to, top, height } of notes2.bars) {
       if (height < tall) continue;
       const inset = to - from < 6 * pad ? pad / 2 : pad;
-      const begin = Math.max(from, left) + inset;
-      const room = Math.min(to, right) - begin - inset + ratio;
+      const begin2 = Math.max(from, left) + inset;
+      const room = Math.min(to, right) - begin2 - inset + ratio;
       if (room < 7 * ratio) continue;
-      write(i, begin, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme));
+      const ground = grounded ? scene.paint.barOf(i, theme) : "";
+      write(i, begin2, room, top + height / 2 + ratio / 2, scene.paint.textOn(i, theme), ground);
     }
-    for (const { i, from, top, height, room } of notes.points) {
+    for (const { i, from, top, height, room } of notes2.points) {
       if (height < tall) continue;
-      const begin = from + 8 * ratio;
+      const begin2 = from + 8 * ratio;
       const limit = Math.min(from + room - 2 * ratio, right);
-      if (limit - begin > 10 * ratio) write(i, begin, limit - begin, top + height / 2 + ratio / 2, theme.ink);
+      if (limit - begin2 > 10 * ratio) write(i, begin2, limit - begin2, top + height / 2 + ratio / 2, theme.ink);
     }
   }
   arrows(shown, frame, theme) {
@@ -3766,15 +4243,15 @@ var Picture = class {
       if (dense && (y < free || cramped)) continue;
       free = y + LABEL;
       const indent = 8 + Math.min(strip.depth, 4) * 12;
-      const half = strip.kind === "lane" ? (GAP + ROW) / 2 : (dense ? LABEL : strip.body) / 2;
+      const half = strip.kind === "lane" ? (GAP + ROW2) / 2 : (dense ? LABEL : strip.body) / 2;
       const middle = Math.round((y + half) * ratio);
       const leaf = strip.kind === "lane";
       ruler.use(`${leaf ? "" : "600 "}${11 * ratio}px ${FONT}`);
       context.fillStyle = leaf ? theme.soft : theme.ink;
       if (!leaf) triangle(context, (indent + 3) * ratio, middle, 3.5 * ratio, strip.kind === "head");
-      const begin = (indent + (leaf ? 0 : 12)) * ratio;
-      const text = ruler.elide(strip.label, left - begin - 8 * ratio);
-      context.fillText(text, begin, middle + ratio / 2);
+      const begin2 = (indent + (leaf ? 0 : 12)) * ratio;
+      const text = ruler.elide(strip.label, left - begin2 - 8 * ratio);
+      context.fillText(text, begin2, middle + ratio / 2);
     }
     context.restore();
     context.fillStyle = theme.line;
@@ -3871,12 +4348,12 @@ var Pointer = class {
   drag = null;
   fingers = /* @__PURE__ */ new Map();
   place(event) {
-    const box = this.stage.getBoundingClientRect();
-    const scale2 = box.width / this.stage.offsetWidth || 1;
+    const box2 = this.stage.getBoundingClientRect();
+    const scale2 = box2.width / this.stage.offsetWidth || 1;
     const { clientLeft, clientTop } = this.stage;
     return {
-      x: (event.clientX - box.left) / scale2 - clientLeft,
-      y: (event.clientY - box.top) / scale2 - clientTop
+      x: (event.clientX - box2.left) / scale2 - clientLeft,
+      y: (event.clientY - box2.top) / scale2 - clientTop
     };
   }
   /** The strip at `y`, and the row of all rows there (-1 for a head, or for the run before at a lane's foot). */
@@ -3887,8 +4364,8 @@ var Pointer = class {
     const { strip } = under;
     if (strip.kind !== "lane") return { strip, row: -1 };
     const lane = strip.node.lanes[0];
-    if (y - under.y >= lane.rows * ROW + GAP) return { strip, row: -1 };
-    const row = Math.floor((y - under.y - GAP / 2) / ROW);
+    if (y - under.y >= lane.rows * ROW2 + GAP) return { strip, row: -1 };
+    const row = Math.floor((y - under.y - GAP / 2) / ROW2);
     return { strip, row: lane.row + Math.min(Math.max(row, 0), lane.rows - 1) };
   }
   /** The rows of all rows at `y`, all of them in a collapsed branch, and the first lane there. */
@@ -4106,6 +4583,10 @@ var Remarks = class {
   pending = null;
   input = h("input", { type: "text", placeholder: "a note: Enter keeps it", "aria-label": "Note" });
   list = h("div");
+  /** What is written so far. */
+  get all() {
+    return this.remarks;
+  }
   /** Take over what is kept elsewhere. */
   set(remarks) {
     this.remarks = remarks;
@@ -4183,7 +4664,7 @@ var Remarks = class {
       which: "notes",
       words: "",
       linked: false,
-      spans: { ...spans, thread: column("thread"), lane: null, launch: null }
+      spans: { ...spans, thread: column("thread"), lane: null, part: null }
     };
     return new Bands(over, this.scene);
   }
@@ -4205,8 +4686,8 @@ function inside({ events, axis, rows }, { span, lanes }) {
   return Uint32Array.from(found).sort();
 }
 function touches(strip, row, [from, to]) {
-  const top = strip.top + GAP / 2 + row * ROW;
-  return top < to && top + ROW > from;
+  const top = strip.top + GAP / 2 + row * ROW2;
+  return top < to && top + ROW2 > from;
 }
 
 // src/scene.ts
@@ -4224,7 +4705,7 @@ var Scene = class {
     );
     const hiddenLaunches = hiddenAtFirst(header.launches);
     const shown = this.roots.filter((root) => !hiddenLaunches.includes(root.lanes[0].launch ?? 0));
-    const plain = {
+    const plain2 = {
       unit: header.ns && severalCtas ? "ns" : "cycles",
       span: null,
       scroll: 0,
@@ -4235,9 +4716,11 @@ var Scene = class {
       hiddenNames: [],
       hiddenLaunches,
       ghost: true,
+      align: "cta",
       lanes: { ...PLAIN, collapsed: new Set(foldedAtFirst(shown, events.count)) }
     };
-    this.state = restore(plain, saved, this.units);
+    this.state = restore(plain2, saved, this.units);
+    ghost?.follow(this.state, events);
     this.axis = this.newAxis();
     this.span = this.spanOf(this.state);
     this.rows = this.newRows();
@@ -4287,7 +4770,7 @@ var Scene = class {
     const room = this.header.room?.[unit];
     const hidden = new Set(this.state.hiddenLaunches);
     const span = room ? { from: room[0], to: room[1] } : null;
-    return new Axis(this.events, unit, this.beside?.events, span, this.header.launches, hidden);
+    return new Axis(this.events, unit, this.beside?.shown, span, this.header.launches, hidden);
   }
   newRows() {
     const { hiddenLaunches, lanes } = this.state;
@@ -4474,12 +4957,13 @@ var Scene = class {
   set(change) {
     const before = this.state;
     this.state = { ...before, ...change };
-    const moved2 = this.state.unit !== before.unit || this.state.hiddenLaunches !== before.hiddenLaunches;
-    if (moved2) {
+    const moved3 = this.state.unit !== before.unit || this.state.hiddenLaunches !== before.hiddenLaunches;
+    if (moved3) {
       this.state = { ...this.state, span: null };
       this.area = this.measured = null;
     }
-    if (moved2 || this.state.ghost !== before.ghost) {
+    this.ghost?.follow(this.state, this.events);
+    if (moved3 || this.state.ghost !== before.ghost || this.state.align !== before.align) {
       this.axis = this.newAxis();
       this.span = this.spanOf(this.state);
       this.rows = this.newRows();
@@ -4488,7 +4972,6 @@ var Scene = class {
       this.marks.colorBy(this.state.colorBy, this.axis);
       this.tell("codes");
     }
-    this.ghost?.follow(this.state);
     const { query, filter, hiddenNames, hiddenLaunches } = this.state;
     const same = query === before.query && filter === before.filter && hiddenNames === before.hiddenNames;
     if (!same || hiddenLaunches !== before.hiddenLaunches) this.search();
@@ -4525,8 +5008,8 @@ var Scene = class {
   /** Take over what was saved. */
   restore(saved) {
     const next = restore(this.state, saved, this.units);
-    const { unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost } = next;
-    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost });
+    const { unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost, align } = next;
+    this.set({ unit, colorBy, arrows, query, filter, hiddenNames, hiddenLaunches, ghost, align });
     this.arrange(next.lanes);
     this.state = { ...this.state, span: next.span };
     this.span = this.spanOf(this.state);
@@ -4634,6 +5117,10 @@ var STYLE = `
 .tlt-aggregate section { min-width: 0; overflow-x: auto; }
 .tlt-aggregate button { border: 0; height: 22px; padding: 1px 4px; }
 .tlt-histogram { display: block; background: var(--tlt-head); }
+.tlt-flame { position: relative; }
+.tlt .tlt-flame button { position: absolute; height: 20px; min-width: 0; padding: 0 4px; border-radius: 2px; font-size: 11px;
+  text-align: left; white-space: nowrap; overflow: hidden; border-right: 1px solid var(--tlt-ground); }
+.tlt .tlt-flame button:hover { filter: brightness(1.12); }
 .tlt-fold { display: grid; grid-template-columns: 150px 1fr; gap: 8px; align-items: center; }
 .tlt-fold > :first-child { color: var(--tlt-soft); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .tlt-fold svg { display: block; background: var(--tlt-head); }
@@ -4643,6 +5130,8 @@ var STYLE = `
 .tlt-lines td:nth-child(2), .tlt-lines th:nth-child(2) { text-align: left; max-width: 60ch; overflow: hidden;
   text-overflow: ellipsis; }
 .tlt-lines .tlt-on { background: var(--tlt-head); font-weight: 600; }
+.tlt .tlt-source { border: 0; height: auto; padding: 0; font: inherit; white-space: pre; color: var(--tlt-accent); }
+.tlt .tlt-source:hover { text-decoration: underline; background: none; }
 .tlt-line-time { position: relative; min-width: 130px; }
 .tlt-line-bar { position: absolute; left: 0; top: 3px; bottom: 3px; background: var(--tlt-accent); opacity: 0.25; }
 .tlt-change { font-weight: 600; color: var(--tlt-accent); white-space: nowrap; }
@@ -4658,6 +5147,8 @@ var STYLE = `
 .tlt-legend button[aria-pressed=true] { background: transparent; color: inherit; border-color: transparent; }
 .tlt-legend button[aria-pressed=false] { opacity: 0.4; text-decoration: line-through; }
 .tlt-swatch { width: 11px; height: 11px; border-radius: 2px; flex: none; }
+.tlt .tlt-align[aria-pressed] { border-color: var(--tlt-line); max-width: none; opacity: 1; text-decoration: none; }
+.tlt .tlt-align[aria-pressed=true] { border-color: var(--tlt-accent); color: var(--tlt-accent); }
 .tlt-before .tlt-swatch { height: 5px; opacity: 0.5;
   background: linear-gradient(to right, #1e78b4 50%, #f0a500 50%); }
 .tlt-instead { padding: 16px 14px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 400px; overflow: auto; }
@@ -5043,7 +5534,7 @@ var View = class {
     scene.on("focus", () => {
       this.panel.show();
       this.lines.mark();
-      this.aggregate.show();
+      this.aggregate.follow();
       this.spoken.say();
       this.bar.show();
       this.ask();
@@ -5118,8 +5609,8 @@ var View = class {
           const focused = focusedIn(root);
           const elsewhere = focused === null || !root.contains(focused);
           const done = focused === target.closest(type === "click" ? "button" : "select");
-          const plain = focused === root && getSelection()?.isCollapsed !== false;
-          if (byHand && (elsewhere || done || plain || focused === this.scroll)) stage.focus({ preventScroll: true });
+          const plain2 = focused === root && getSelection()?.isCollapsed !== false;
+          if (byHand && (elsewhere || done || plain2 || focused === this.scroll)) stage.focus({ preventScroll: true });
         },
         { signal }
       );
@@ -5321,7 +5812,7 @@ var View = class {
   }
   // What is taken away
   offerFiles(near) {
-    const box = near.getBoundingClientRect();
+    const box2 = near.getBoundingClientRect();
     const stage = this.stage.getBoundingClientRect();
     const { selected, header } = this.scene;
     const name2 = header.title || "timeline";
@@ -5333,11 +5824,12 @@ var View = class {
     const entries = [
       ["Copy the picture", () => this.copyPicture(picture()).catch(fail)],
       ["Save the picture", () => picture().then((blob) => download(blob, `${name2}.png`), fail)],
-      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name2)]
+      [selected ? "Save the selected rows" : "Save the rows", () => this.saveRows(name2)],
+      [selected ? "Save the selection for Perfetto" : "Save for Perfetto", () => this.saveTrace(name2)]
     ];
     const { onPage } = this.options;
     if (onPage) entries.push([selected ? "Save a page of the selection" : "Save as a page", () => onPage()]);
-    this.menu.show(entries, box.left - stage.left - 120, 0);
+    this.menu.show(entries, box2.left - stage.left - 120, 0);
   }
   async copyPicture(picture) {
     if (!navigator.clipboard?.write) throw new Error("this page may not write to the clipboard: save the picture");
@@ -5345,8 +5837,14 @@ var View = class {
     this.scene.say("");
   }
   saveRows(name2) {
-    const { text, note } = rowsOf(this.scene, this.texts);
-    download(new Blob([text], { type: "text/csv" }), `${name2}.csv`);
+    const { positions, note } = taken(this.scene);
+    download(new Blob([rowsOf(this.scene, this.texts, positions)], { type: "text/csv" }), `${name2}.csv`);
+    if (note) this.scene.say(note);
+  }
+  saveTrace(name2) {
+    const { positions, note } = taken(this.scene);
+    const text = chromeTrace(this.scene, positions, this.remarks.all);
+    download(new Blob([text], { type: "application/json" }), `${name2}.json`);
     if (note) this.scene.say(note);
   }
   // Python's end
@@ -5474,7 +5972,7 @@ function define(name2) {
 }
 
 // src/widget.ts
-var PATIENCE_MS = 6e4;
+var PATIENCE_MS2 = 6e4;
 async function render({ model, el }) {
   const ending = new AbortController();
   const { signal } = ending;
@@ -5565,7 +6063,7 @@ async function columnsOf(model, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => reject(new Error("its events are in Python, which does not answer: run the cell again")),
-      PATIENCE_MS
+      PATIENCE_MS2
     );
     const answer = (content, buffers) => {
       if (content.kind !== "columns") return;

@@ -115,15 +115,17 @@ class _Marking:
         """The markers in front of an operator and behind it."""
         if not self.options.wants(found.kind, found.name):
             return [], []
-        if self._lightly(found.kind, found.name, place):
-            if found.kind == "gemm":
-                return self._instant(found.name, place), []
-            if found.kind == "wait" and not found.ends_product:  # reading a clock behind a product is what costs
-                return [], self._ready(found.name, place)
-            pipelined_loop = found.kind == "loop" and found.name.startswith("pipeline")
-            if not pipelined_loop and not (found.kind == "copy" and found.touches_global):
-                return [], []
-        begin, end = self._range(found.name, place)
+        pipelined_loop = found.kind == "loop" and found.name.startswith("pipeline")
+        cheap = pipelined_loop or (found.kind == "copy" and found.touches_global)
+        if cheap or not self._costs(found.kind, found.name, place):
+            begin, end = self._range(found.name, place)
+            return [begin], [end]
+        is_product = found.kind == "gemm"
+        is_wait = found.kind == "wait" and not found.ends_product  # reading a clock behind a product is what costs
+        if self.options.light:
+            front = self._instant(found.name, place) if is_product else []
+            return front, self._ready(found.name, place) if is_wait else []
+        begin, end = self._range(found.name, place, full=not (is_product or is_wait))
         return [begin], [end]
 
     def _waits(self, found: Operator, place: _Place) -> list[Stmt]:
@@ -135,9 +137,11 @@ class _Marking:
             name = f"wait {joined(awaited)}" if awaited else f"wait before {found.name}"
         if not self.options.wants("wait", name):
             return []
-        if self._lightly("wait", name, place):
-            return self._ready(name, place, Over.WAITS) if awaited and not found.fills else []
-        return [*self._range(name, place, Over.WAITS), *self._flows(awaited, name)]
+        ready = bool(awaited) and not found.fills
+        costs = self._costs("wait", name, place)
+        if costs and self.options.light:
+            return self._ready(name, place, Over.WAITS) if ready else []
+        return [*self._range(name, place, Over.WAITS, full=costs and not ready), *self._flows(awaited, name)]
 
     def _ready(self, wait: str, place: _Place, over: Over = Over.STATEMENTS) -> list[Stmt]:
         """The instant in place of a wait: its end."""
@@ -154,9 +158,10 @@ class _Marking:
         """Markers of the scheduler's arrivals behind an operator."""
         released = [b for b in found.reads if any(_same(loop, place.loop) for loop, _ in self._filled_by(b))]
         name = f"arrive {joined(released or found.fills) or f'after {found.name}'}"
-        if not self.options.wants("arrive", name) or self._lightly("arrive", name, place):
+        costs = self._costs("arrive", name, place)
+        if not self.options.wants("arrive", name) or (costs and self.options.light):
             return []
-        return self._range(name, place, Over.ARRIVALS)
+        return self._range(name, place, Over.ARRIVALS, full=costs)
 
     def _awaited(self, found: Operator) -> list[Any]:
         return [buffer for buffer in found.reads if self._filled_by(buffer)]
@@ -165,24 +170,28 @@ class _Marking:
         """The copies that fill a buffer from global memory, each behind its innermost loop."""
         return [(loop, copy) for other, loop, copy in self.fillings if other.same_as(buffer)]
 
-    def _lightly(self, kind: str, name: str, place: _Place) -> bool:
-        return place.hot and self.options.light and not self.options.names(kind, name)
+    def _costs(self, kind: str, name: str, place: _Place) -> bool:
+        """Whether the light set has something cheaper here, or nothing."""
+        return place.hot and not self.options.names(kind, name)
 
-    def _range(self, name: str, place: _Place, over: Over = Over.STATEMENTS) -> list[Stmt]:
+    def _range(self, name: str, place: _Place, over: Over = Over.STATEMENTS, *, full: bool = False) -> list[Stmt]:
+        """A range; ``full``: the light set has nothing in its place."""
         number = next(self.numbers)
         kinds = (EventKind.RANGE_BEGIN, EventKind.RANGE_END)
-        return [_placeholder(kind, name, place, over, number) for kind in kinds]
+        return [_placeholder(kind, name, place, over, number, full=full) for kind in kinds]
 
     def _instant(self, name: str, place: _Place, over: Over = Over.STATEMENTS) -> list[Stmt]:
         return [_placeholder(EventKind.INSTANT, name, place, over, next(self.numbers))]
 
 
-def _placeholder(kind: EventKind, name: str, place: _Place, over: Over, number: int) -> Stmt:
+def _placeholder(kind: EventKind, name: str, place: _Place, over: Over, number: int, *, full: bool = False) -> Stmt:
     iteration = getattr(place.loop, "loop_var", None)
     if iteration is not None and str(iteration.dtype) in ("int64", "uint64"):
         iteration = tirx.Cast("int32", iteration)
     payload, payload_type = payload_expression(iteration, name)
-    marker = Marker(kind, name, DEFAULT_LANE, Group(), payload_type, place.source, number, automatic=True, over=over)
+    marker = Marker(
+        kind, name, DEFAULT_LANE, Group(), payload_type, place.source, number, automatic=True, over=over, full=full
+    )
     return marker_statement(marker, payload)
 
 
