@@ -57,6 +57,7 @@ export class Events {
   readonly flowSrc: Uint32Array;
   readonly flowDst: Uint32Array;
   private inverse: Uint32Array | null = null;
+  private busyRows: Float64Array | null = null;
   private latestEnds = new Map<number, Float64Array>();
 
   constructor(wire: Wire) {
@@ -184,6 +185,16 @@ export class Events {
     let i = upperBound(this.start, cycle, from, to);
     while (i > from && this.end(i - 1) >= cycle) i--;
     return i;
+  }
+
+  /** Cycles that the events of each row take. */
+  get busy(): Float64Array {
+    if (this.busyRows) return this.busyRows;
+    const found = new Float64Array(this.rowLane.length);
+    for (let row = 0; row < found.length; row++)
+      for (let i = this.rowStart[row]; i < this.rowStart[row + 1]; i++) found[row] += this.duration[i];
+    this.busyRows = found;
+    return found;
   }
 
   /** When the last event of a row ends that is not empty. */

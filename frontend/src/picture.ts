@@ -4,7 +4,7 @@ import { arrow } from "./arrow";
 import { tickStep } from "./axis";
 import { css } from "./color";
 import { context2d } from "./dom";
-import { lowerBound } from "./events";
+import { type Lane, lowerBound } from "./events";
 import { AXIS, FONT, type Frame, type Placed, Places, placed, stuck, xOf } from "./frame";
 import { fitted, Ruler, type Texts } from "./label";
 import { Collected } from "./notes";
@@ -156,10 +156,7 @@ export class Picture {
         const room = strip.body < LABEL ? 0 : 3;
         const top = strip.kind === "summary" ? y + room : y + GAP / 2 + n * ROW + 1;
         const bottom = strip.kind === "summary" ? y + strip.body - 1 - room : top + ROW - 2;
-        const rows =
-          strip.kind === "summary"
-            ? lanes.flatMap(({ row, rows }) => Array.from({ length: rows }, (_, r) => row + r))
-            : [lanes[0].row + n];
+        const rows = strip.kind === "summary" ? this.folded(lanes) : [lanes[0].row + n];
         bars.push({ top: Math.round(top * ratio), height: Math.round(bottom * ratio) - Math.round(top * ratio), rows });
       }
     }
@@ -180,6 +177,13 @@ export class Picture {
     bars.forEach(({ top, height }, n) => {
       context.drawImage(this.lines, 0, n, width, 1, left, top, width, height);
     });
+  }
+
+  /** The rows of lanes that are one, the busiest first: what takes less time is painted over it and seen. */
+  private folded(lanes: readonly Lane[]): number[] {
+    const { busy } = this.scene.events;
+    const rows = lanes.flatMap(({ row, rows }) => Array.from({ length: rows }, (_, r) => row + r));
+    return rows.sort((a, b) => busy[b] - busy[a] || a - b);
   }
 
   /** The run before, thin and pale at the foot of the strips. */

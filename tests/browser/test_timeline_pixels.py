@@ -194,6 +194,23 @@ def test_the_picture_is_the_same_after_zooming_there_and_back(tab: Tab) -> None:
     assert tab.errors == []
 
 
+@pytest.mark.parametrize(("producer", "consumer"), [(0, 128), (128, 0)])
+def test_a_short_event_is_seen_in_a_folded_branch(tab: Tab, producer: int, consumer: int) -> None:
+    """Under a long one of another thread: above it on the screen, or below."""
+    trace = make_trace([span("load", 400, 500, thread=producer), span("mma", 0, 1000, thread=consumer)])
+    tab.open(trace)
+    tab.scene("scene.fold(true)")
+    [strip] = tab.scene("scene.rows.strips.map(({ kind, top, body }) => ({ kind, top, body }))")
+    assert strip["kind"] == "summary"
+    colors = tab.do(
+        "(y) => { const { width, gutter } = view.frame; const at = (share) => [...document.querySelector('.tlt-stage"
+        " canvas').getContext('2d').getImageData(gutter + share * (width - gutter), y, 1, 1).data].slice(0, 3).join();"
+        " return [at(0.45), at(0.8)]; }",
+        26 + strip["top"] + strip["body"] / 2,
+    )
+    assert colors[0] != colors[1]
+
+
 @pytest.mark.parametrize(("sms", "written"), [(4, True), (200, False)])
 def test_bars_lower_than_letters_bear_none(tab: Tab, sms: int, written: bool) -> None:
     """Many SMs are folded to a few pixels each, and words would stand on each other."""

@@ -204,6 +204,7 @@ var Events = class _Events {
   flowSrc;
   flowDst;
   inverse = null;
+  busyRows = null;
   latestEnds = /* @__PURE__ */ new Map();
   constructor(wire) {
     const { header } = wire;
@@ -317,6 +318,15 @@ var Events = class _Events {
     let i = upperBound(this.start, cycle, from, to);
     while (i > from && this.end(i - 1) >= cycle) i--;
     return i;
+  }
+  /** Cycles that the events of each row take. */
+  get busy() {
+    if (this.busyRows) return this.busyRows;
+    const found = new Float64Array(this.rowLane.length);
+    for (let row = 0; row < found.length; row++)
+      for (let i = this.rowStart[row]; i < this.rowStart[row + 1]; i++) found[row] += this.duration[i];
+    this.busyRows = found;
+    return found;
   }
   /** When the last event of a row ends that is not empty. */
   lastEnd(row) {
@@ -3067,7 +3077,7 @@ var Picture = class {
         const room = strip.body < LABEL ? 0 : 3;
         const top = strip.kind === "summary" ? y + room : y + GAP / 2 + n * ROW2 + 1;
         const bottom = strip.kind === "summary" ? y + strip.body - 1 - room : top + ROW2 - 2;
-        const rows = strip.kind === "summary" ? lanes.flatMap(({ row, rows: rows2 }) => Array.from({ length: rows2 }, (_, r) => row + r)) : [lanes[0].row + n];
+        const rows = strip.kind === "summary" ? this.folded(lanes) : [lanes[0].row + n];
         bars.push({ top: Math.round(top * ratio), height: Math.round(bottom * ratio) - Math.round(top * ratio), rows });
       }
     }
@@ -3088,6 +3098,12 @@ var Picture = class {
     bars.forEach(({ top, height }, n) => {
       context.drawImage(this.lines, 0, n, width, 1, left, top, width, height);
     });
+  }
+  /** The rows of lanes that are one, the busiest first: what takes less time is painted over it and seen. */
+  folded(lanes) {
+    const { busy } = this.scene.events;
+    const rows = lanes.flatMap(({ row, rows: rows2 }) => Array.from({ length: rows2 }, (_, r) => row + r));
+    return rows.sort((a, b) => busy[b] - busy[a] || a - b);
   }
   /** The run before, thin and pale at the foot of the strips. */
   ghosts(shown, frame) {
