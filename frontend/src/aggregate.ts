@@ -55,7 +55,7 @@ export class Aggregate {
     return h(
       "section",
       {},
-      h("h3", {}, `Time by nesting of ${selected ? "what is selected" : "all CTAs"}`),
+      h("h3", {}, `Time by nesting of ${this.counted}`),
       h(
         "div",
         { class: "tlt-count" },
@@ -63,6 +63,13 @@ export class Aggregate {
       ),
       flame(scene, nesting, choose),
     );
+  }
+
+  /** In words, which events are counted. */
+  private get counted(): string {
+    const { events, selected } = this.scene;
+    if (selected) return "what is selected";
+    return events.code.includes(HIDDEN) ? "what is shown" : "all CTAs";
   }
 
   private names(): HTMLElement {
@@ -86,7 +93,7 @@ export class Aggregate {
     const body = h("tbody", {}, ...order.map(([name, list]) => this.row(name, list)));
     const heads = ["name", "durations", "count", "least", "p10", "p50", "p90", "p99", "most"];
     const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
-    const title = `Durations of ${selected ? "what is selected" : "all CTAs"}, ${axis.unit}`;
+    const title = `Durations of ${this.counted}, ${axis.unit}`;
     return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body));
   }
 

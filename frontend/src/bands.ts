@@ -134,7 +134,7 @@ export class Bands {
     context.fillText(text, box.x + FLAG * ratio, box.y + (LABEL / 2 + 0.5) * ratio);
   }
 
-  /** As much of a text as has room in a box; none where the box is lower than its letters. */
+  /** As much of a text as has room in a box, over the words of a bar; none where the box is lower than its letters. */
   private text(
     context: CanvasRenderingContext2D,
     box: Box,
@@ -149,11 +149,16 @@ export class Bands {
     context.beginPath();
     context.rect(from - 2 * ratio, box.y, room + 2 * ratio, box.h);
     context.clip();
-    context.lineWidth = 3 * ratio;
-    context.strokeStyle = theme.dark ? "#000000" : "#ffffff";
+    const middle = box.y + box.h / 2;
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.fillRect(
+      from - 2 * ratio,
+      middle - (LABEL / 2) * ratio,
+      context.measureText(text).width + 4 * ratio,
+      LABEL * ratio,
+    );
     context.fillStyle = theme.accent;
-    context.strokeText(text, from, box.y + box.h / 2);
-    context.fillText(text, from, box.y + box.h / 2);
+    context.fillText(text, from, middle);
     context.restore();
   }
 

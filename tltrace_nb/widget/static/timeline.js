@@ -1241,7 +1241,7 @@ var Aggregate = class {
     return h(
       "section",
       {},
-      h("h3", {}, `Time by nesting of ${selected ? "what is selected" : "all CTAs"}`),
+      h("h3", {}, `Time by nesting of ${this.counted}`),
       h(
         "div",
         { class: "tlt-count" },
@@ -1249,6 +1249,12 @@ var Aggregate = class {
       ),
       flame(scene, nesting, choose)
     );
+  }
+  /** In words, which events are counted. */
+  get counted() {
+    const { events, selected } = this.scene;
+    if (selected) return "what is selected";
+    return events.code.includes(HIDDEN) ? "what is shown" : "all CTAs";
   }
   names() {
     const { events, axis, selected } = this.scene;
@@ -1271,7 +1277,7 @@ var Aggregate = class {
     const body = h("tbody", {}, ...order.map(([name2, list]) => this.row(name2, list)));
     const heads = ["name", "durations", "count", "least", "p10", "p50", "p90", "p99", "most"];
     const head = h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text))));
-    const title = `Durations of ${selected ? "what is selected" : "all CTAs"}, ${axis.unit}`;
+    const title = `Durations of ${this.counted}, ${axis.unit}`;
     return h("section", {}, h("h3", {}, title), h("table", { "aria-label": title }, head, body));
   }
   row(name2, list) {
@@ -1707,7 +1713,7 @@ var Bands = class {
     context.fillStyle = theme.dark ? "#111111" : "#ffffff";
     context.fillText(text, box2.x + FLAG * ratio, box2.y + (LABEL / 2 + 0.5) * ratio);
   }
-  /** As much of a text as has room in a box; none where the box is lower than its letters. */
+  /** As much of a text as has room in a box, over the words of a bar; none where the box is lower than its letters. */
   text(context, box2, text, { ratio, width, gutter }, theme) {
     const from = Math.max(box2.x, gutter * ratio) + 4 * ratio;
     const room = Math.min(box2.x + box2.w, width * ratio) - from - 3 * ratio;
@@ -1716,11 +1722,16 @@ var Bands = class {
     context.beginPath();
     context.rect(from - 2 * ratio, box2.y, room + 2 * ratio, box2.h);
     context.clip();
-    context.lineWidth = 3 * ratio;
-    context.strokeStyle = theme.dark ? "#000000" : "#ffffff";
+    const middle = box2.y + box2.h / 2;
+    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.fillRect(
+      from - 2 * ratio,
+      middle - LABEL / 2 * ratio,
+      context.measureText(text).width + 4 * ratio,
+      LABEL * ratio
+    );
     context.fillStyle = theme.accent;
-    context.strokeText(text, from, box2.y + box2.h / 2);
-    context.fillText(text, from, box2.y + box2.h / 2);
+    context.fillText(text, from, middle);
     context.restore();
   }
   /** From the end of each span to the begin of the next, where that is on another lane. */
