@@ -19,8 +19,8 @@ LABELS = """() => {
     if (y === 13 && x > view.frame.gutter) found.push([x, x + this.measureText(text).width]);
     draw.call(this, text, x, y);
   };
-  view.redraw();
-  view.draw();
+  view.drawing.redraw();
+  view.drawing.draw();
   CanvasRenderingContext2D.prototype.fillText = draw;
   return found;
 }"""

@@ -217,6 +217,7 @@ ROWS: dict[str, Row] = {
     TR + "summary": of_trace("summary"),
     TR + "occupancy": of_trace("occupancy", **GPU),
     TR + "waves": of_trace("waves", **GPU),
+    TR + "nesting": of_trace("nesting"),
     TR + "waits": of_trace("waits", names="list", each="true"),
     TR + "critical_path": of_trace("critical_path", barriers="list"),
     TR + "pipeline": of_trace(
@@ -230,6 +231,7 @@ ROWS: dict[str, Row] = {
     A + "summary.summary": Row(lambda: analysis.summary.summary, {"trace": trace()}),
     A + "occupancy.occupancy": Row(lambda: analysis.occupancy.occupancy, {"trace": trace()}, GPU),
     A + "waves.waves": Row(lambda: analysis.waves.waves, {"trace": trace()}, GPU),
+    A + "nesting.nesting": Row(lambda: analysis.nesting.nesting, {"trace": trace()}),
     A + "waits.waits": Row(lambda: analysis.waits.waits, {"trace": trace()}, {"names": "list", "each": "true"}),
     A + "critical_path.critical_path": Row(
         lambda: analysis.critical_path.critical_path, {"trace": trace()}, {"barriers": "list"}

@@ -105,11 +105,13 @@ def waves(trace: TraceLike) -> dict[str, Any]:
     def of(one: TraceData) -> tuple[pd.DataFrame, tuple[str, ...]]:
         from tltrace_nb.analysis.waves import ctas_in_waves, idle_stretches, waves
 
-        ctas = ctas_in_waves(one)
+        try:
+            ctas, told = ctas_in_waves(one), waves(one, "launch")
+        except ValueError as error:  # a launch that the GPU cannot have run, as a damaged file says
+            return _no_rows(), (f"no waves: {error}",)
         entries = ctas[["cta"]].assign(start=0, end=0, name=[f"wave {n}" for n in ctas["wave"]])
         idle = idle_stretches(ctas)
         named = idle.assign(name=[f"SM idle {duration(ns)}" for ns in idle["idle_ns"]])
-        told = waves(one, "launch")
         words = [_of_launch(row, ctas[ctas["kernel"] == row.kernel]) for row in told.itertuples()]
         return pd.concat([entries, named[[*entries]]], ignore_index=True), (*words, *told.notes)
 
