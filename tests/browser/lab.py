@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,13 @@ PATIENCE_MS = 1000 * PATIENCE_S
 TRIES = 4
 APPS = {"lab": ("jupyterlab", "lab/tree/demo.ipynb?reset&"), "notebook": ("notebook", "notebooks/demo.ipynb?")}
 """The module that starts each front end, and where it shows the notebook."""
+
+
+def needs(*packages: str) -> None:
+    """Skip a module where a package is missing, which is not imported: JupyterLab takes seconds."""
+    for package in packages:
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed", allow_module_level=True)
 
 
 @contextmanager

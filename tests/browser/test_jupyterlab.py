@@ -11,8 +11,7 @@ from synthetic import Rec, build, instant, span, table
 from tltrace_nb import Trace
 from tltrace_nb.data.sites import Writer
 
-pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
-pytest.importorskip("nbformat", reason="nbformat is not installed")
+lab.needs("jupyterlab", "nbformat")
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 pytestmark = pytest.mark.browser
 STEPS = 6

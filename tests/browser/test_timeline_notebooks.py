@@ -14,8 +14,7 @@ from typing import Any
 import lab
 import pytest
 
-pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
-pytest.importorskip("notebook", reason="Notebook 7 is not installed")
+lab.needs("jupyterlab", "notebook")
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.wide]
 
