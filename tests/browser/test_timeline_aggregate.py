@@ -42,6 +42,17 @@ def test_a_selection_is_what_it_is_about(tab: Tab) -> None:
     assert table(tab)["mma"][0] == str(len(TRACE.events.query("name == 'mma' and payload == 3")))
 
 
+def test_it_says_that_a_filter_leaves_some(tab: Tab) -> None:
+    def heading() -> str:
+        return tab.page.locator(".tlt-aggregate h3").filter(has_text="Durations").inner_text()
+
+    assert heading().startswith("Durations of all CTAs, ")
+    tab.scene("scene.set({ query: 'cta=0', filter: true })")
+    tab.page.wait_for_function(
+        "document.querySelector('.tlt-aggregate').textContent.includes('Durations of what is shown')"
+    )
+
+
 def test_a_bar_of_a_histogram_selects_its_events(tab: Tab) -> None:
     row = tab.page.locator(".tlt-aggregate tbody tr").filter(has_text="mma")
     row.locator("svg").click(position={"x": 2, "y": 10})
