@@ -6,7 +6,7 @@ import { build } from "esbuild";
 const common = { bundle: true, format: "esm", target: "es2022", charset: "utf8", legalComments: "none" };
 const banner =
   "// Built from frontend/src by `npm run bundle`: change that, not this. It is committed so that an install from a\n" +
-  "// checkout needs no Node, and readable so that a change can be reviewed.";
+  "// checkout needs no Node; names are those of the sources, and comments and indentation are left to them.";
 
 if (process.argv.includes("--tests")) {
   const entryPoints = readdirSync("test")
@@ -21,6 +21,8 @@ if (process.argv.includes("--tests")) {
     outfile: "../tltrace_nb/widget/static/timeline.js",
     platform: "browser",
     banner: { js: banner },
+    minifyWhitespace: true, // it stands in every page
+    lineLimit: 120,
     write: !toStdout,
   });
   if (toStdout) process.stdout.write(result.outputFiles[0].text);

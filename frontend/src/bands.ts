@@ -1,6 +1,7 @@
 // Bands over the lanes: the critical path, waits with their cause, waves, the rows of any frame. `tltrace_nb.widget.overlays`
 // makes them. A span without length is a mark: a line, and its text beside it.
 
+import { css } from "./color";
 import { lowerBound } from "./events";
 import { AXIS, FONT, type Frame, type Placed, xOf } from "./frame";
 import type { Scene } from "./scene";
@@ -130,7 +131,7 @@ export class Bands {
     const wide = context.measureText(text).width + 2 * FLAG * ratio;
     if (!text || wide > box.w || box.x < gutter * ratio || box.h < LABEL * ratio) return;
     context.fillRect(box.x, box.y, wide, LABEL * ratio);
-    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.fillStyle = css(theme.ground);
     context.fillText(text, box.x + FLAG * ratio, box.y + (LABEL / 2 + 0.5) * ratio);
   }
 
@@ -150,7 +151,7 @@ export class Bands {
     context.rect(from - 2 * ratio, box.y, room + 2 * ratio, box.h);
     context.clip();
     const middle = box.y + box.h / 2;
-    context.fillStyle = theme.dark ? "#111111" : "#ffffff";
+    context.fillStyle = css(theme.ground);
     context.fillRect(
       from - 2 * ratio,
       middle - (LABEL / 2) * ratio,

@@ -25,12 +25,13 @@ _OPERATIONS = {
     **{name: f"tirx.{name}" for name in _SAME},
     **{f"{name}f": f"tirx.{name}" for name in _SAME},
     **{f"__{name}f": f"tirx.{name}" for name in _FAST},
-     "rintf": "tirx.nearbyint", "rint": "tirx.nearbyint", "fma": "tirx.fma", "fmaf": "tirx.fma",
+    "rintf": "tirx.nearbyint", "rint": "tirx.nearbyint", "fma": "tirx.fma", "fmaf": "tirx.fma",
     "__frsqrt_rn": "tl.ieee_frsqrt",
 }  # fmt: skip
 _EXPRESSIONS = {"fmaxf": tirx.Max, "fminf": tirx.Min, "fmax": tirx.Max, "fmin": tirx.Min, "__fdividef": tirx.Div}
 _DP4A = "DP4A"
-_BYTES = 4
+_NEIGHBOURS = 4
+"""Products that ``DP4A`` sums."""
 
 
 def as_operations(body: Stmt) -> Stmt:
@@ -61,7 +62,7 @@ def _sum_of_products(statement: Any) -> Any:
     """``DP4A(a, b, c)`` of TileLang's: c += the products of four neighbours of a and b."""
     a, b, c = (pointer.args[0] for pointer in statement.value.args[1:])
     total = c
-    for i in range(_BYTES):
+    for i in range(_NEIGHBOURS):
         x, y = (tirx.Cast(c.dtype, tirx.BufferLoad(e.buffer, [*e.indices[:-1], e.indices[-1] + i])) for e in (a, b))
         total = total + x * y
     return tirx.BufferStore(c.buffer, total, c.indices, None, span_of(statement))

@@ -10,7 +10,6 @@ import base64
 import gzip
 import hashlib
 import json
-import re
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -26,10 +25,8 @@ def _resource(*path: str) -> str:
     return files(__package__).joinpath(*path).read_text(encoding="utf-8")
 
 
-TEXT = re.sub(r"^ *(?://.*|/\*\*[\s\S]*?\*/)\n|^ +", "", _resource("static", "timeline.js"), flags=re.MULTILINE)
-"""The front end without what is there for its readers: indentation, and comments on lines of their own."""
-SCRIPT = gzip.compress(TEXT.encode(), 9, mtime=0)
-"""The same, packed."""
+SCRIPT = gzip.compress(_resource("static", "timeline.js").encode(), 9, mtime=0)
+"""The front end, packed."""
 EDITION = f"tltrace-timeline-{hashlib.sha256(SCRIPT).hexdigest()[:16]}"
 """What the front end is known by in a page; also the name of the element that draws saved events."""
 _EVALUATED = Template(_resource("evaluated.js")).substitute(edition=EDITION)

@@ -1,7 +1,7 @@
 """The timeline as one HTML file that works offline, weeks later, from ``file://``.
 
 In: a trace. Out: a file with a table of names, the still picture, and what replaces it where scripts run: the timeline
-of the notebook, ``front.TEXT``, and all events, packed (base64 of gzip). Nothing is fetched, and a content
+of the notebook, ``static/timeline.js``, and all events, packed (base64 of gzip). Nothing is fetched, and a content
 security policy in the page forbids it. The page itself is ``page.html`` beside this module, ``page.js`` its own script.
 """
 
@@ -26,7 +26,6 @@ from tltrace_nb.render.lanes import of_events, of_shown_ctas, part, selected
 from tltrace_nb.render.options import DEFAULTS, PAGE_EVENTS, ViewOptions
 from tltrace_nb.render.svg import static_svg
 from tltrace_nb.render.text import badge
-from tltrace_nb.widget.front import TEXT
 from tltrace_nb.widget.overlays import OVERLAYS
 from tltrace_nb.widget.wire import encode, said_of, unit
 
@@ -95,7 +94,7 @@ def _scripts(trace: TraceLike, events: pd.DataFrame, options: ViewOptions) -> st
     mounted = json.dumps({"height": options.height, "view": view, "overs": overs, "remarks": remarks})
     mounted = mounted.replace("<", "\\u003c")  # a name may say </script>
     own = Template(_resource("page.js")).substitute(data=wire.script(), options=mounted)
-    return f'<script type="module">\n{TEXT}\n{own}</script>'
+    return f'<script type="module">\n{_resource("static/timeline.js")}\n{own}</script>'
 
 
 def _resource(name: str) -> str:

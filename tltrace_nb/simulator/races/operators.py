@@ -33,7 +33,7 @@ _NOTHING = (
     "prefetch_tma_descriptor", "fence_barrier_init", "cluster_arrive", "debug_print", "device_assert", "nanosleep",
 )  # fmt: skip
 _PRODUCT = re.compile(r"m64n(\d+)k(\d+)")
-_SCAN = re.compile(r"tl::Cum(?:Sum|Max)(?:1D<(\d+).*>|2D<(\d+), ([01]).*>)::run")
+_SCAN = re.compile(r"tl::Cum(?:Sum|Max)(?:1D|2D<(?P<threads>\d+), (?P<axis>[01]))")
 _REDUCE = re.compile(r"tl::AllReduce<[^,]+, (\d+), (\d+)(?:, (\d+))?(?:, ([^,]+?))?(?:, (\d+), (\d+))?>::run")
 
 
@@ -173,10 +173,12 @@ class DeviceOperators:
         source, target, *sizes = call.args[1:]
         if not (is_pointer(source) and is_pointer(target) and all(isinstance(n, tirx.IntImm) for n in sizes)):
             raise w.unsupported("this scan", call)
-        height, width, *strides = (1, *map(int, sizes)) if found[1] else map(int, sizes)
+        flat = found["axis"] is None  # one line, along which the first warp goes
+        height, width, *strides = (1, *map(int, sizes)) if flat else map(int, sizes)
+        warps = 1 if flat else int(found["threads"]) // WARP
         steps = [(stride, 1) for stride in strides or (width, width)]
         lines, length = height, width
-        if found[3] == "0":
+        if found["axis"] == "0":
             lines, length, steps = width, height, [(1, stride) for stride, _ in steps]
         for kind, pointer, (apart, step), way in (
             (READ, source, steps[0], "reads"),
@@ -187,7 +189,7 @@ class DeviceOperators:
                 continue
             w.sizes.add(max(1, int(DataType(dtype).bits) // 8))
             begin = w.expressions(pointer.args[2], place)
-            how = (lines, length, apart, step, int(found[1] or found[2]) // WARP if found[2] else 1)
+            how = (lines, length, apart, step, warps)
             w.line(f"c.scan({kind}, {w.memory(data, dtype, call)}, {begin}, {how!r}, {w.site(data.name, way)})")
 
     def atomics(self, name: str, call: Any, _: Place) -> str | None:

@@ -64,8 +64,7 @@ class Shadow:
         self._clocks = clocks
 
     def _leave_epoch(self, following: int) -> None:
-        """Note what this CTA has done between two meetings of all CTAs, for the CTAs to come: the site of an access of
-        each place, and whether one wrote."""
+        """Note for the CTAs to come what this one has done since all CTAs met: a site of each place, and who wrote."""
         site, wrote = self._done_elsewhere()
         written, read = self._written > 0, (self._read > 0).any(axis=0)
         if len(self._read):
