@@ -99,7 +99,8 @@ export class Bands {
           if (right > left) this.band(context, box, over.spans.text[n], frame, theme);
           else {
             const until = k + 1 < spans.length ? place(over.spans.start[spans[k + 1]]) : Number.POSITIVE_INFINITY;
-            this.mark(context, { ...box, w: until - left }, over.spans.text[n], frame, theme);
+            const text = begins.has(n) ? "" : over.spans.text[n]; // once, on the first of its lanes
+            this.mark(context, { ...box, w: until - left }, text, frame, theme);
           }
           drawn++;
           if (begins.has(n)) continue;

@@ -100,6 +100,17 @@ def test_a_row_without_length_is_a_mark_with_its_name_beside_it(tab: Tab) -> Non
     assert show(tab, bands(frame.assign(name="here"))) > alone + 13 * 20
 
 
+def test_a_mark_on_several_lanes_has_its_name_on_the_first(tab: Tab) -> None:
+    tab.open(TRACE, view={"arrows": "none", "unit": "cycles", "collapsed": []})
+    tab.page.evaluate(
+        "() => { const draw = CanvasRenderingContext2D.prototype.fillText; window.heights = [];"
+        " CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {"
+        " if (text === 'here') window.heights.push(y); draw.call(this, text, x, y); }; }"
+    )
+    show(tab, bands(pd.DataFrame({"start": [1000], "end": [1000], "cta": [1], "name": ["here"]})))
+    assert len(set(tab.page.evaluate("window.heights"))) == 1
+
+
 def test_bands_of_ranks_are_over_the_lanes_of_their_rank(tab: Tab) -> None:
     ranks = merge(dict.fromkeys((0, 1), TRACE), [_Rank(n, len(TRACE), 0.0, 0.0, 0) for n in (0, 1)])
     tab.open(ranks, view={"arrows": "none", "unit": "cycles"})

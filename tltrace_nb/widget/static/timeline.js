@@ -366,12 +366,12 @@ span.to))break;const{thread,lane:name2}=over.spans;if(done.has(n)||thread&&threa
 name)continue;done.add(n);const place=value=>xOf(offset+rate*(value-origin),scene.span,frame)*ratio;const[left,right]=[place(
 over.spans.start[n]),place(over.spans.end[n])];const box2={x:left,y:(y+1)*ratio,w:Math.max(right-left,ratio),h:(strip.body-
 2)*ratio};if(right>left)this.band(context,box2,over.spans.text[n],frame,theme);else{const until=k+1<spans.length?place(over.
-spans.start[spans[k+1]]):Number.POSITIVE_INFINITY;this.mark(context,{...box2,w:until-left},over.spans.text[n],frame,theme)}
-drawn++;if(begins.has(n))continue;begins.set(n,{x:left,y:box2.y+box2.h/2});ends.set(n,{x:right,y:box2.y+box2.h/2})}}}if(over.
-linked)this.links(context,begins,ends,frame,theme)}band(context,box2,text,frame,theme){const{ratio}=frame;context.fillStyle=
-theme.accent;context.globalAlpha=this.over.linked?0:.12;context.fillRect(box2.x,box2.y,box2.w,box2.h);context.globalAlpha=
-1;const edge=Math.min(EDGE*ratio,box2.h/3);context.fillRect(box2.x,box2.y+box2.h-edge,box2.w,edge);context.fillRect(box2.
-x,box2.y,ratio,box2.h);if(!this.over.linked)this.text(context,box2,text,frame,theme)}mark(context,box2,text,frame,theme){
+spans.start[spans[k+1]]):Number.POSITIVE_INFINITY;const text=begins.has(n)?"":over.spans.text[n];this.mark(context,{...box2,
+w:until-left},text,frame,theme)}drawn++;if(begins.has(n))continue;begins.set(n,{x:left,y:box2.y+box2.h/2});ends.set(n,{x:right,
+y:box2.y+box2.h/2})}}}if(over.linked)this.links(context,begins,ends,frame,theme)}band(context,box2,text,frame,theme){const{
+ratio}=frame;context.fillStyle=theme.accent;context.globalAlpha=this.over.linked?0:.12;context.fillRect(box2.x,box2.y,box2.
+w,box2.h);context.globalAlpha=1;const edge=Math.min(EDGE*ratio,box2.h/3);context.fillRect(box2.x,box2.y+box2.h-edge,box2.
+w,edge);context.fillRect(box2.x,box2.y,ratio,box2.h);if(!this.over.linked)this.text(context,box2,text,frame,theme)}mark(context,box2,text,frame,theme){
 const{ratio,gutter}=frame;context.fillStyle=theme.accent;context.fillRect(Math.round(box2.x)-ratio,box2.y,MARK*ratio,box2.
 h);const wide=context.measureText(text).width+2*FLAG*ratio;if(!text||wide>box2.w||box2.x<gutter*ratio||box2.h<LABEL*ratio)
 return;context.fillRect(box2.x,box2.y,wide,LABEL*ratio);context.fillStyle=css(theme.ground);context.fillText(text,box2.x+
