@@ -101,17 +101,17 @@ def _beside(found: Ranges) -> tuple[Array, Array]:
     order = np.argsort(points, kind="stable")  # by track
     place = points[order]
     step = np.concatenate([~found.encloses, found.encloses.astype(np.int8) - np.int8(1)])
-    works = np.cumsum(step[order]) > 0
+    works = np.cumsum(step[order], dtype=np.int32) > 0
 
     home = np.zeros(found.tracks, np.int64)
     home[found.track] = found.home
     track = np.tile(found.track, 2)[order]
-    by_cta = np.argsort(place + (home[track] - track) * axis.stride, kind="stable")
     time = place + (home[track] - track) * axis.stride
+    by_cta = np.argsort(time, kind="stable")
     length = np.diff(time[by_cta], append=0)
-    mine = works * np.arange(len(order))
+    mine = works * np.arange(len(order), dtype=np.int32)
     working = np.cumsum(np.diff(works.astype(np.int8), prepend=np.int8(0))[by_cta], dtype=np.int32)
-    only = np.cumsum(np.diff(mine, prepend=0)[by_cta])  # where one works: its piece
+    only = np.cumsum(np.diff(mine, prepend=np.int32(0))[by_cta], dtype=np.int32)  # where one works: its piece
     single = working == 1
     alone = np.bincount(only[single], length[single], len(order))
     length[working == 0] = 0
@@ -119,8 +119,8 @@ def _beside(found: Ranges) -> tuple[Array, Array]:
     any_[by_cta] = np.cumsum(length) - length
     beside = any_ - (np.cumsum(alone) - alone)
 
-    position = np.empty(len(order), np.int64)
-    position[order] = np.arange(len(order))
+    position = np.empty(len(order), np.int32)
+    position[order] = np.arange(len(order), dtype=np.int32)
     pair, pairs = groups(found.track, found.name)
     name_of = np.zeros(pairs, np.int64)
     name_of[pair] = found.name

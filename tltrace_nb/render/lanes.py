@@ -244,8 +244,11 @@ def choose(events: pd.DataFrame, limit: int) -> tuple[pd.DataFrame, str]:
 
 def _others(events: pd.DataFrame, shown: pd.DataFrame) -> pd.DataFrame:
     """``events`` without those that are ``shown``, rows of them under their own labels."""
+    at = events.index.get_indexer(shown.index)
+    if (at == np.arange(len(at))).all():
+        return events[_MERGED].iloc[len(at) :]  # the first CTAs are shown: nothing needs to be copied
     others = np.ones(len(events), np.bool_)
-    others[events.index.get_indexer(shown.index)] = False
+    others[at] = False
     return events[_MERGED][others]
 
 
