@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from kernels import builds
-from kernels.source import untraced, without_unused_reads
+from kernels.source import compared
 
 from generated.contract import automatic_differences, differences
 from generated.features import moved_by_specialisation
@@ -169,8 +169,7 @@ def _checked(kernel: Kernel, how: How, cuda: bool) -> Result:
 def invariant(low: Lowering, func: Any, how: How) -> Result:
     """Whether the traced CUDA source without what tracing adds is the untraced one."""
     recording, plain, note = builds.planned(low, lambda: func, how.architecture, how.pass_configs)
-    traced = without_unused_reads(untraced(recording.cuda, plain.cuda))
-    bare = without_unused_reads(plain.cuda)
+    traced, bare = compared(recording.cuda, plain.cuda)
     if traced == bare or note:
         return Result(how, Verdict.AGREES, "planned otherwise, and said so" if note else "")
     ours, theirs = traced.split("\n"), bare.split("\n")

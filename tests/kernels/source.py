@@ -14,9 +14,11 @@ from tltrace_nb.core.compile import device
 _SLOTS = re.compile(r"(?<=[( ])int64_t\* __restrict__ __tlt_slots(, |(?=\)))")
 _KERNEL = re.compile(r'^extern "C" __global__ void ')
 _GUARD = re.compile(
-    r"^ *if \((tl::tl_shuffle_elect<\d+>\(\)|(\(int\)(?:threadIdx|blockIdx)\.[xyz]|[()\d\s%<>=&|+*/-])+)\) \{$"
+    r"^ *if \((tl::tl_shuffle_elect<\d+>\(\)"
+    r"|(\(int\)(?:threadIdx|blockIdx)\.[xyz]|(?!int\b)[a-z]\w*\b(?![(\[.:])|[()\d\s%<>=&|+*/-])+)\) \{$"
 )
-"""A condition that depends on the thread and its block alone, so that nothing under it changes it."""
+"""A condition on the thread, its block and variables; those must be of loops, so that nothing under it changes it."""
+_VARIABLE = re.compile(r"(?<![.\w])(?!int\b|if\b)[a-z]\w*\b(?![(\[.:<])")
 _TWO_BODIES = re.compile(
     r"^(?P<indent> *)if \([^\n]*\) \{\n(?P<then> *__tlt_enter\(.*?)"
     r"^(?P=indent)\} else \{\n(?P<other>.*?)^(?P=indent)\}\n",
@@ -90,6 +92,25 @@ def _used(function: str) -> str:
     return re.sub(r"\bcondval(?:_\d+)?\b", lambda found: numbered[found[0]], function)
 
 
+def compared(traced: str, bare: str) -> tuple[str, str]:
+    """The traced source without what tracing adds, and the bare one, as they are equal where the code is.
+
+    In both a guard that is closed and opened again at once is one guard, and no value is read that nobody uses.
+    """
+    ours, theirs = (without_unused_reads(source) for source in (untraced(traced, bare), bare))
+    return _joined(ours), _joined(theirs)
+
+
+def _joined(source: str) -> str:
+    lines: list[str] = []
+    for line in source.split("\n"):
+        if lines and _reopens(line, lines):
+            lines.pop()
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
 def recording_body(source: str) -> str:
     """The source of a kernel of two bodies with the recording one alone; any other source as it is."""
     return _TWO_BODIES.sub(lambda found: _shifted(found["then"]), source)
@@ -118,7 +139,9 @@ def untraced_host(script: str) -> str:
 def _reopens(line: str, before: list[str]) -> bool:
     """Whether a line opens the guard that the last line before it, a lone brace, has just closed."""
     indent = _indent(line)
-    if not _GUARD.match(line) or before[-1] != f"{indent}}}":
+    if before[-1] != f"{indent}}}" or not _GUARD.match(line):
+        return False
+    if not all(any(f"for (int {name} = " in b for b in before) for name in _VARIABLE.findall(line)):
         return False
     opened = next((b for b in reversed(before[:-1]) if not b.startswith(f"{indent} ")), None)
     return opened == line

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from kernels import builds
-from kernels.source import untraced, without_unused_reads
+from kernels.source import compared
 from tilelang.backend.module import create_backend_context
 from tilelang.engine.lower import lower_with_context
 
@@ -72,8 +72,8 @@ def invariant(kernel: Built, auto: str, architecture: str) -> bool | None:
     recording, plain, note = builds.planned(low, lambda: kernel.func, architecture, kernel.pass_configs)
     if not low.table.sites:
         return recording.cuda == plain.cuda
-    traced = untraced(recording.cuda, plain.cuda)
-    return without_unused_reads(traced) == without_unused_reads(plain.cuda) or bool(note)
+    ours, theirs = compared(recording.cuda, plain.cuda)
+    return ours == theirs or bool(note)
 
 
 def traced(kernel: Built, auto: str | None) -> tuple[str, set[str], str]:
