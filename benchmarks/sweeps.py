@@ -30,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -445,10 +445,9 @@ class Compared:
         return best[2] <= (1 + ALIKE) * second
 
 
-def compare(file: Path, gpu: str, only: list[str]) -> None:
-    """Simulate the points of a file and print both in Markdown."""
+def both(file: Path, gpu: str = "h200", only: Sequence[str] = ()) -> Iterator[Compared]:
+    """The sweeps of a file (those in ``only``, if any) with more than one point, each simulated as it is asked for."""
     recorded = json.loads(file.read_text(encoding="utf-8"))
-    found = []
     for sweep in SWEEPS:
         if only and sweep.name not in only:
             continue
@@ -457,15 +456,21 @@ def compare(file: Path, gpu: str, only: list[str]) -> None:
             point = Point(sweep, setting)
             entry = recorded["points"].get(point.key, {"error": "not recorded"})
             if "error" not in entry:
-                both = entry, simulated(point, gpu)
+                model = simulated(point, gpu)
                 if name := next(iter(entry.get("ranges", {})), ""):
-                    card, model = (each["ranges"][name] for each in both)
+                    rows.append((setting, entry["ranges"][name], model["ranges"][name]))
                 else:
-                    card, model = entry["warm"] - recorded["empty"]["warm"], both[1]["us"]
-                rows.append((setting, card, model))
+                    rows.append((setting, entry["warm"] - recorded["empty"]["warm"], model["us"]))
         if len(rows) > 1:
-            found.append(Compared(sweep, tuple(rows)))
-            print(line(found[-1]), flush=True)
+            yield Compared(sweep, tuple(rows))
+
+
+def compare(file: Path, gpu: str, only: list[str]) -> None:
+    """Simulate the points of a file and print both in Markdown."""
+    found = []
+    for each in both(file, gpu, only):
+        found.append(each)
+        print(line(each), flush=True)
     for title, held in (("fitted", False), ("held back", True)):
         of = [each for each in found if each.sweep.held_back == held]
         told = [each for each in of if not each.alike]
