@@ -74,8 +74,8 @@ def critical_path(trace: TraceLike) -> dict[str, Any]:
     if chain.empty:
         return bands(_no_rows(), "; ".join(("no range bounds a CTA", *notes)), which="critical path")
     shares = _shares(chain.groupby("name", observed=True)["on_path"].sum(), int(chain["gap"].sum()))
-    words = "; ".join((f"the critical path is {shares}", *notes))
-    return bands(chain.iloc[:MOST], words, which="critical path", linked=True)
+    chain, cut = _drawn(chain)
+    return bands(chain, "; ".join((f"the critical path is {shares}", *cut, *notes)), which="critical path", linked=True)
 
 
 def waits(trace: TraceLike) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def waits(trace: TraceLike) -> dict[str, Any]:
     what = found["name"].astype(str) + cause.map(lambda name: "" if pd.isna(name) else f" ← {name}")
     total = found.groupby(what)["blocked"].sum().nlargest(NAMED)
     told = ", ".join(f"{clean(str(name), 50)} {cycles:,} cycles" for name, cycles in total.items())
-    words = f"blocked: {told} in all"
-    return bands(found.assign(name=what).iloc[:MOST], "; ".join((words, *notes)), which="waits")
+    rows, cut = _drawn(found.assign(name=what))
+    return bands(rows, "; ".join((f"blocked: {told} in all", *cut, *notes)), which="waits")
 
 
 def waves(trace: TraceLike) -> dict[str, Any]:
@@ -116,7 +116,8 @@ def waves(trace: TraceLike) -> dict[str, Any]:
         return pd.concat([entries, named[[*entries]]], ignore_index=True), (*words, *told.notes)
 
     found, notes = _of_all(trace, of)
-    return bands(found.iloc[:MOST], "; ".join(notes), which="waves")
+    rows, cut = _drawn(found)
+    return bands(rows, "; ".join((*notes, *cut)), which="waves")
 
 
 def _of_launch(row: Any, ctas: pd.DataFrame) -> str:
@@ -150,6 +151,13 @@ def _of_all(
     found = [(number, *of(one)) for number, one in traces.items()]
     rows = pd.concat([frame.assign(**{part: number}) for number, frame, _ in found], ignore_index=True)
     return rows, tuple(dict.fromkeys(note for _, _, notes in found for note in notes))
+
+
+def _drawn(rows: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """As many rows as are drawn, and in words that there are more."""
+    if len(rows) <= MOST:
+        return rows, ()
+    return rows.iloc[:MOST], (f"the first {MOST:,} of {len(rows):,} are drawn",)
 
 
 def _no_rows() -> pd.DataFrame:
