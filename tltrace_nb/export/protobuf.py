@@ -42,6 +42,11 @@ def double(field: int, value: float) -> bytes:
     return tag(field, FIXED64) + struct.pack("<d", value)
 
 
+def fixed64(field: int, value: int) -> bytes:
+    """A field of type fixed64."""
+    return tag(field, FIXED64) + struct.pack("<Q", value)
+
+
 def message(field: int, body: bytes) -> bytes:
     """A field of a message type, or of type bytes."""
     return tag(field, LENGTH) + varint(len(body)) + body
