@@ -3,12 +3,12 @@
 In: traces, and the :class:`~tltrace_nb.data.kineto.Recording` of the program. Out: a :class:`Placed` for each launch
 of each trace, with its kernel in the profile and the error of its place, or with the reason why there is none.
 
-A launch and a kernel of the profile can be the same if they have device function, grid and block in common, and the
-CTAs fit between the kernel's start and end. Of those:
+A launch and a kernel of the profile can be the same if they have device function and grid in common, and the CTAs fit
+between the kernel's start and end. Of those:
 
 1. *by the call*: a trace knows when its kernel was called, on the host's clock, which the profiler's calls have, too:
-   the launch is the kernel of the first call of it that had not returned by then. A trace of a CUDA graph knows when
-   it was captured: it is one of the kernels of the graph's launches since.
+   the launch is the kernel of the first call of it, in one of the threads, that had not returned by then. A trace of a
+   CUDA graph knows when it was captured: it is one of the kernels of the graph's launches since.
 2. *by the GPU's clock*: CTAs are timed by ``%globaltimer``, kernels by CUPTI, and the two differ by the same for all
    launches on a GPU, but for drift. For each kernel that a launch can be there is a range of differences in which its
    CTAs fit; that in which the most launches fit is the right one, and a launch is placed if it leaves one kernel.
@@ -34,13 +34,15 @@ from tltrace_nb.data.clock import timer_step
 from tltrace_nb.data.reading import place_blocks, read_writers
 
 if TYPE_CHECKING:
-    from tltrace_nb.data.kineto import Recording, Span
+    from tltrace_nb.data.kineto import Line, Recording, Span
     from tltrace_nb.data.trace_data import TraceData
 
 DRIFT = 50e-6
 """By how much two clocks of a machine drift at most, in ns per ns: what quartz is specified for."""
 SLACK = 1_000
 """ns by which CTAs may seem to take longer than their kernel: the step of the coarsest ``%globaltimer``."""
+REACH = 1_000_000
+"""ns in which threads that call the same kernel may be mistaken for each other."""
 SECOND = 1_000_000_000
 GRAPH = "GraphLaunch"
 """Part of the name of a call that launches a CUDA graph."""
@@ -61,7 +63,6 @@ class Launch:
     number: int
     function: str
     grid: tuple[int, ...]
-    block: tuple[int, ...]
     first: int
     last: int
     axis: int
@@ -162,7 +163,6 @@ def _launches(trace: TraceData) -> Iterator[Launch]:
             number=number,
             function=f"{table.kernel}_kernel_{number}" if number else f"{table.kernel}_kernel",
             grid=tuple(extent or 0 for extent in grid),
-            block=tuple(each.block),
             first=axis + round(float(start[mine].min(initial=np.inf))) if mine.any() else 0,
             last=axis + round(float(end[mine].max(initial=-np.inf))) if mine.any() else 0,
             axis=axis,
@@ -194,10 +194,9 @@ def _fits(number: int, launch: Launch, named: list[Span], recording: Recording) 
         raise _NoneError("none of its CTAs has recorded a time" + " before the graph was launched" * launch.graph)
     if not named:
         raise _NoneError("the profile has no kernel of that name: was it launched while the profile was recorded?")
-    shaped = [each for each in named if _is_shape(each.extents("grid"), launch.grid)]
-    shaped = [each for each in shaped if _is_shape(each.extents("block"), launch.block)]
+    shaped = [each for each in named if each.extents("grid") in (None, launch.grid)]
     if not shaped:
-        raise _NoneError(f"the profile has {count(len(named), 'kernel')} of that name, none with this grid and block")
+        raise _NoneError(f"the profile has {count(len(named), 'kernel')} of that name, none with this grid")
     called = list(_by_call(launch, shaped, recording))
     if not called:
         when = "by a CUDA graph since it was captured" if launch.graph else "when it was called"
@@ -209,22 +208,22 @@ def _fits(number: int, launch: Launch, named: list[Span], recording: Recording) 
     return [_Fit(number, each, *sorted((each.start - launch.first, each.end - launch.last))) for each in long]
 
 
-def _is_shape(known: tuple[int, ...] | None, shape: tuple[int, ...]) -> bool:
-    return known is None or known == shape
-
-
 def _by_call(launch: Launch, kernels: list[Span], recording: Recording) -> Iterator[Span]:
     """The kernels that the launch's call can have launched, or a launch of its graph."""
     since, until = launch.called
+    seen: dict[Line, int] = {}  # per thread, the start of its first call that had not returned ``until`` then
     calls = [(recording.call_of(kernel), kernel) for kernel in kernels]
-    known = sorted(((call, kernel) for call, kernel in calls if call is not None), key=lambda pair: pair[0].start)
     yield from (kernel for call, kernel in calls if call is None and kernel.end >= since)
-    for call, kernel in known:
-        if call.end < since or (GRAPH in call.name) != launch.graph:
+    known = [(call, kernel) for call, kernel in calls if call is not None and (GRAPH in call.name) == launch.graph]
+    for call, kernel in sorted(known, key=lambda pair: pair[0].start):
+        if call.end < since or (seen and call.start > min(seen.values()) + REACH):
             continue
-        yield kernel
-        if call.end >= until and not launch.graph:
-            return
+        if launch.graph:
+            yield kernel
+        elif call.line not in seen:
+            yield kernel
+            if call.end >= until:
+                seen[call.line] = call.start
 
 
 # ---- which of them it is
@@ -259,7 +258,8 @@ def _agreeing(launches: Sequence[Launch], fits: Sequence[_Fit]) -> list[_Fit]:
     ranges = [(fit.low - more, fit.high + more) for fit, more in zip(fits, wide, strict=True)]
     edges = [(at, closes, n) for n, ends in enumerate(ranges) for closes, at in enumerate(ends)]
     open_: Counter[int] = Counter()  # per launch, its fits at this place
-    most, places = 0, []
+    most = 0
+    places: list[int] = []
     for at, closes, n in sorted(edges):
         launch = fits[n].launch
         open_[launch] += -1 if closes else 1
@@ -271,17 +271,14 @@ def _agreeing(launches: Sequence[Launch], fits: Sequence[_Fit]) -> list[_Fit]:
         if len(open_) == most:
             places.append(at)
     at_most = np.array(places)
-    return [
-        fit
-        for fit, (low, high) in zip(fits, ranges, strict=True)
-        if ((at_most >= low) & (at_most <= high)).any()
-    ]
+    return [fit for fit, (low, high) in zip(fits, ranges, strict=True) if ((at_most >= low) & (at_most <= high)).any()]
 
 
-def _between(launches: Sequence[Launch], fits: Sequence[_Fit]) -> dict[int, tuple[float, float]]:
-    """The least and the largest difference of clocks of each launch, given the others on its GPU and what clocks drift.
+def _between(launches: Sequence[Launch], fits: Sequence[_Fit]) -> dict[int, tuple[int, int]]:
+    """The least and the largest difference of clocks of each launch, given the others on its GPU.
 
-    Launches of one trace, which has one axis, have the same. Where others contradict a trace, it is believed alone.
+    What others say may be off by what clocks drift until then, and by a step of either's. Launches of one trace, which
+    has one axis, have the same. Where others contradict a trace, it is believed alone.
     """
     found = {}
     for fit in fits:
@@ -289,7 +286,8 @@ def _between(launches: Sequence[Launch], fits: Sequence[_Fit]) -> dict[int, tupl
         here = [each for each in fits if each.kernel.line[0] == fit.kernel.line[0]]
         mine = np.array([launches[each.launch].trace is trace for each in here])
         time = np.array([launches[each.launch].first for each in here])
-        drift = np.where(mine, 0, np.rint(DRIFT * np.abs(time - time[mine][0])).astype(np.int64))
+        steps = np.array([launches[each.launch].step for each in here]) + launches[fit.launch].step
+        drift = np.where(mine, 0, np.rint(DRIFT * np.abs(time - time[mine][0])).astype(np.int64) + steps)
         low, high = (np.array([getattr(each, side) for each in here]) for side in ("low", "high"))
         least, most = int((low - drift).max()), int((high + drift).min())
         if least > most:

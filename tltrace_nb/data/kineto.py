@@ -33,6 +33,8 @@ CALLS = frozenset({"cuda_runtime", "cuda_driver"})
 _EXPORT = "export_chrome_trace"
 _MAY = "a torch.profiler.profile that has ended, or the name of a file that its export_chrome_trace wrote"
 _GZIP = b"\x1f\x8b"
+_FAR = 1 << 61
+"""ns beyond which no time is."""
 _LENGTH, _INSTANT, _META = "X", "i", "M"
 
 
@@ -124,7 +126,7 @@ def recording(name: str, prof: Any) -> Recording:
     if not isinstance(prof, str | os.PathLike):
         wrong(name, prof, _MAY, TypeError)
     path = Path(file(name, prof))
-    return _parsed(str(path), path.read_bytes())
+    return _parsed(f"{name}={short(str(path))}", path.read_bytes())
 
 
 class _Kept:
@@ -154,7 +156,16 @@ def _parsed(source: str, data: bytes) -> Recording:
         events = raw["traceEvents"] if isinstance(raw, dict) else raw
         base = int(raw.get("baseTimeNanoseconds", 0)) if isinstance(raw, dict) else 0
         return _recording(source, raw if isinstance(raw, dict) else {}, list(events), base)
-    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, EOFError, OSError) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        ArithmeticError,
+        AttributeError,
+        RecursionError,
+        EOFError,
+        OSError,
+    ) as error:
         raise ProfileError(
             f"{source}: this is no Chrome trace of torch.profiler: {short(str(error))}; write one with "
             "prof.export_chrome_trace(path)"
@@ -212,4 +223,7 @@ def _plain(value: Any) -> Any:
 
 def _ns(micros: Any) -> int:
     """µs, which the file has with three decimals, as ns."""
-    return round(Decimal(micros) * 1000)
+    ns = round(Decimal(micros) * 1000)
+    if abs(ns) > _FAR:
+        raise ValueError(f"a time of {micros} µs")
+    return ns

@@ -68,7 +68,9 @@ def write_profile(
                 leaving, arriving = flows.leaving.get(id(span), ()), flows.arriving.get(id(span), ())
                 lasts = phase is Phase.BEGIN
                 name = utf8(span.name)
-                file.write(begun(track, span.start - zero, name, values, leaving=leaving, arriving=arriving, lasts=lasts))
+                file.write(
+                    begun(track, span.start - zero, name, values, leaving=leaving, arriving=arriving, lasts=lasts)
+                )
         for each in inside:
             for packets in each.packets():
                 file.write(packets)
@@ -132,7 +134,9 @@ def _tracks(
 def _values(span: Span) -> dict[str, Any]:
     """What the profiler says of a span; what is no plain value as JSON."""
     plain = {key: value for key, value in span.args.items() if value is not None}
-    told = {utf8(key): value if isinstance(value, bool | int | float) else _words(value) for key, value in plain.items()}
+    told = {
+        utf8(key): value if isinstance(value, bool | int | float) else _words(value) for key, value in plain.items()
+    }
     return {"category": utf8(span.category)} | told
 
 
@@ -225,7 +229,7 @@ def _inside(
         laid = lay(trace, tree, Place(root, number + 2, shift, before), [cta for cta, *_ in ctas])
         before += len(trace.flows)
         first = {each.launch.number: flows.leaving[id(each.kernel)][-1] for each in launches}
-        yield _Inside(laid, list(_bars(trace, ctas, tree, root, shift, first)))
+        yield _Inside(laid, list(_bars(ctas, tree, root, shift, first)))
 
 
 def _ctas(trace: TraceData) -> list[tuple[Cta, float, float, int]]:
@@ -239,7 +243,6 @@ def _ctas(trace: TraceData) -> list[tuple[Cta, float, float, int]]:
 
 
 def _bars(
-    trace: TraceData,
     ctas: Sequence[tuple[Cta, float, float, int]],
     tree: Tree,
     root: int,

@@ -35,7 +35,9 @@ def launched(name: str, at: int, *, called: int | None = None, graph: bool = Fal
     shift = START + at - clocks - int(head["entry_ns"].min())
     head["entry_ns"] += shift
     head["exit_ns"] += shift
-    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=(START + (at - 20_000 if called is None else called)) // 1000)
+    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
+        microseconds=(START + (at - 20_000 if called is None else called)) // 1000
+    )
     note = OF_A_GRAPH if graph else ""
     return Trace(slots, trace.table, replace(trace.meta, captured=when.isoformat(timespec="microseconds"), note=note))
 
@@ -52,7 +54,9 @@ class Program:
     events: list[dict[str, Any]] = field(default_factory=list)
     correlation: int = 100
 
-    def span(self, category: str, name: str, start: int, took: int, *, process: Any = HOST, thread: Any = HOST, **args: Any) -> None:
+    def span(
+        self, category: str, name: str, start: int, took: int, *, process: Any = HOST, thread: Any = HOST, **args: Any
+    ) -> None:
         self.events.append(
             {
                 "ph": "X", "cat": category, "name": name, "pid": process, "tid": thread,
@@ -73,7 +77,16 @@ class Program:
         self.events.append(event | {"cat": "ac2g", "name": "ac2g"} | ({"bp": "e"} if phase == "f" else {}))
 
     def kernel(
-        self, name: str, start: int, took: int, *, grid: Any, block: Any, stream: int = 7, device: int = 0, call: int | None = None
+        self,
+        name: str,
+        start: int,
+        took: int,
+        *,
+        grid: Any,
+        block: Any,
+        stream: int = 7,
+        device: int = 0,
+        call: int | None = None,
     ) -> None:
         """A kernel on a stream, launched by ``call``, or by one of its own 15 µs before."""
         correlation = self.call(start - 15_000) if call is None else call
@@ -106,9 +119,18 @@ class Program:
                 about.append({"ph": "M", "name": what, "ts": us(0), "pid": process, "tid": 0, "args": args})
         for process, thread in sorted({(each["pid"], each["tid"]) for each in self.events}, key=str):
             name = f"thread {thread} (python)" if process == HOST else f"stream {thread} "
-            about.append({"ph": "M", "name": "thread_name", "ts": us(0), "pid": process, "tid": thread, "args": {"name": name}})
             about.append(
-                {"ph": "M", "name": "thread_sort_index", "ts": us(0), "pid": process, "tid": thread, "args": {"sort_index": thread}}
+                {"ph": "M", "name": "thread_name", "ts": us(0), "pid": process, "tid": thread, "args": {"name": name}}
+            )
+            about.append(
+                {
+                    "ph": "M",
+                    "name": "thread_sort_index",
+                    "ts": us(0),
+                    "pid": process,
+                    "tid": thread,
+                    "args": {"sort_index": thread},
+                }
             )
         end = {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": us(START - BASE)}
         file = {
