@@ -1,6 +1,6 @@
-"""Traced kernels inside of profiles of `torch.profiler`, in the ways in which programs launch them.
+"""Traced kernels in profiles of `torch.profiler`, in the ways in which programs launch them.
 
-    python benchmarks/within_profile.py --out profiles    # needs a CUDA device and nvcc; without one, what it would write
+    python benchmarks/within_profile.py --out profiles    # needs a CUDA device and nvcc; else, what it would write
 
 The program is `docs/transformer.py`. Cases: the forward pass as it is, with NVTX and `record_function`; two on two
 streams at a time; a CUDA graph, captured before the profile and replayed in it; under `torch.compile`; and a hundred

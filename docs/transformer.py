@@ -83,7 +83,7 @@ def product(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return matmul(rows.shape[0], weight.shape[1], weight.shape[0])(rows, weight).view(*x.shape[:-1], weight.shape[1])
 
 
-normed.register_fake(lambda x, weight: torch.empty_like(x))
+normed.register_fake(lambda x, _: torch.empty_like(x))
 product.register_fake(lambda x, weight: x.new_empty(*x.shape[:-1], weight.shape[1]))
 
 

@@ -26,6 +26,9 @@ if "fail" in sys.argv:
 """
 
 
+NO_KERNEL = "the profile has no kernel of that name: was it launched while the profile was recorded?"
+
+
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
@@ -85,8 +88,7 @@ def test_the_lines_say_which_launches_are_not_in_it(tmp_path: Path) -> None:
     traces: Any = [launched("add", 300_000), launched("gemm", 300_000)]
     assert list(profiled.write(file, traces, str(tmp_path), "step")) == [
         f"{tmp_path}/step-profile.pftrace.gz: the profile, with 1 of 2 traced launches in it",
-        "not in the profile: gemm_kernel with grid (8, 8, 1): the profile has no kernel of that name: was it "
-        + "launched while the profile was recorded?",
+        f"not in the profile: gemm_kernel with grid (8, 8, 1): {NO_KERNEL}",
     ]
 
 

@@ -1,7 +1,7 @@
 """Programs as ``torch.profiler`` records them, and traces as their kernels left them.
 
 In: calls and kernels with their times. Out: Kineto's JSON, with the fields, categories, processes and threads that it
-writes for a program on a GPU (``libkineto/src/output_json.cpp``), and recorded traces at other times of the GPU's clock.
+writes for a program on a GPU (``libkineto/src/output_json.cpp``), and recorded traces at other times of its clock.
 """
 
 from __future__ import annotations

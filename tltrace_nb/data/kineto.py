@@ -35,6 +35,8 @@ _MAY = "a torch.profiler.profile that has ended, or the name of a file that its 
 _GZIP = b"\x1f\x8b"
 _FAR = 1 << 61
 """ns beyond which no time is."""
+_FACTS = ("deviceProperties", "cuda_driver_version", "cuda_runtime_version", "cupti_version", "schemaVersion")
+"""What a profile says of its machine and of itself."""
 _LENGTH, _INSTANT, _META = "X", "i", "M"
 
 
@@ -187,7 +189,7 @@ def _recording(source: str, raw: Mapping[str, Any], events: list[dict[str, Any]]
         about[key] = next(iter(args.values()), "")
     of_processes = {span.line[0]: processes.get(span.line[0], {}) for span in spans}
     of_lines = {span.line: lines.get(span.line, {}) for span in spans}
-    facts = {name: raw[name] for name in ("deviceProperties", "schemaVersion", "traceName") if name in raw}
+    facts = {name: raw[name] for name in _FACTS if name in raw}
     return Recording(
         source,
         tuple(spans),
