@@ -215,6 +215,7 @@ ROWS: dict[str, Row] = {
     TR + "to_png": of_trace("to_png", {"path": OUT}, path="word broken", limit="huge", **PICTURED),
     TR + "to_perfetto": of_trace("to_perfetto", {"path": OUT}, path="word broken", within="none"),
     "tltrace_nb.profile": Row(lambda: tltrace_nb.profile, {"prof": PROFILED, "traces": trace()}, {"traces": "list"}),
+    C + "profile.Profile.figure": Row(lambda: tltrace_nb.profile(PROFILED, trace()).figure, {}, {"launch": "none"}),
     C + "profile.Profile.to_perfetto": Row(
         lambda: tltrace_nb.profile(PROFILED, trace()).to_perfetto, {"path": OUT}, {"path": "word broken"}
     ),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tltrace_nb.analysis.placing import place
-from tltrace_nb.base.checks import checked, file, listed
+from tltrace_nb.base.checks import checked, file, listed, optional, short, whole, wrong
 from tltrace_nb.base.words import clean
 from tltrace_nb.data.kineto import recording
 from tltrace_nb.data.trace_data import a_trace
@@ -21,6 +21,8 @@ from tltrace_nb.export.perfetto_profile import write_profile
 
 if TYPE_CHECKING:
     import os
+
+    import plotly.graph_objects as go
 
     from tltrace_nb.analysis.placing import Placed
     from tltrace_nb.core.trace import Trace
@@ -77,6 +79,26 @@ class Profile:
         >>> tltrace_nb.profile(prof, trace.history).to_perfetto("step.pftrace")
         """
         return write_profile(self._recording, self._placements, self.notes, path)
+
+    @checked(launch=optional(whole(0)))
+    def figure(self, *, launch: int | None = None) -> go.Figure:
+        """Host threads and GPU streams over the SMs with their CTAs, in ns since the profile's first event.
+
+        ``launch``: shows this row of ``launches`` at first (default: all of the profile). A drag zooms time, a click on
+        the legend hides what it names. Raises ``ValueError`` for a launch that the profile does not have, and
+        ``ModuleNotFoundError`` where Plotly is not installed.
+
+        >>> profile.figure(launch=2)
+        """
+        from tltrace_nb.widget.profile import figure
+
+        shown = None
+        if launch is not None:
+            shown = self._placed[launch] if launch < len(self._placed) else None
+            if shown is None or shown.kernel is None:
+                found = [number for number, each in enumerate(self._placed) if each.kernel is not None]
+                wrong("launch", launch, f"a launch that is in the profile, one of {short(found)}")
+        return figure(self._recording, [each for each in self._placed if each.kernel is not None], shown)
 
     def __repr__(self) -> str:
         found = [each for each in self._placed if each.kernel is not None]

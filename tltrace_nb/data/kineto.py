@@ -188,13 +188,17 @@ def _recording(source: str, raw: Mapping[str, Any], events: list[dict[str, Any]]
         about = processes.setdefault(pid, {}) if what == "process" else lines.setdefault((pid, tid), {})
         about[key] = next(iter(args.values()), "")
     of_processes = {span.line[0]: processes.get(span.line[0], {}) for span in spans}
+    ranks = {pid: rank for rank, (pid, _) in enumerate(sorted(of_processes.items(), key=_order))}
     of_lines = {span.line: lines.get(span.line, {}) for span in spans}
     facts = {name: raw[name] for name in _FACTS if name in raw}
     return Recording(
         source,
         tuple(spans),
         {pid: _process_name(pid, about) for pid, about in sorted(of_processes.items(), key=_order)},
-        {line: str(about.get("name") or line[1]).strip() for line, about in sorted(of_lines.items(), key=_order)},
+        {
+            line: str(about.get("name") or line[1]).strip()
+            for line, about in sorted(of_lines.items(), key=lambda entry: (ranks[entry[0][0]], *_order(entry)))
+        },
         facts,
     )
 
