@@ -105,8 +105,8 @@ def test_a_file_that_is_no_profile_is_refused_with_its_name(content: bytes, tmp_
         recording("prof", file)
 
 
-def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="missing"):
+def test_a_missing_file_is_said_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match=r"prof='.*missing\.json': No such file or directory"):
         recording("prof", tmp_path / "missing.json")
 
 

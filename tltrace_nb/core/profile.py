@@ -137,7 +137,7 @@ def profile(prof: Any, traces: Trace | Sequence[Trace]) -> Profile:
     and ``notes`` says why.
 
     Raises ``TypeError`` for other arguments, ``ValueError`` for a profile that has not ended and for a file that is
-    none, ``OSError`` where it cannot be read.
+    none or cannot be read.
 
     >>> with torch.profiler.profile() as prof, trace.tracing():
     ...     model(tokens)

@@ -116,7 +116,8 @@ def recording(name: str, prof: Any) -> Recording:
     """Read a profile. ``name`` is that of the argument, for the errors.
 
     Raises ``TypeError`` for what is neither a profile nor the name of a file, ``ProfileError`` for a profile that has
-    not ended or cannot be exported again and for a file that is no Chrome trace, ``OSError`` where it cannot be read.
+    not ended or cannot be exported again and for a file that is no Chrome trace or cannot be read, ``OSError`` where
+    there is no temporary file.
     """
     if isinstance(prof, Recording):
         return prof
@@ -128,7 +129,12 @@ def recording(name: str, prof: Any) -> Recording:
     if not isinstance(prof, str | os.PathLike):
         wrong(name, prof, _MAY, TypeError)
     path = Path(file(name, prof))
-    return _parsed(f"{name}={short(str(path))}", path.read_bytes())
+    source = f"{name}={str(path)!r}"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ProfileError(f"{source}: {error.strerror or error}") from error
+    return _parsed(source, data)
 
 
 class _Kept:

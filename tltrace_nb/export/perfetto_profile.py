@@ -46,35 +46,42 @@ def write_profile(
     Times are whole ns since the profile's first event. ``notes`` stand on the first track, "about this profile".
     Returns the path. Raises ``OSError`` where the file cannot be written.
     """
+    with writing(path) as file:
+        for packets in _packets(profile, placements, notes):
+            file.write(packets)
+    return Path(path)
+
+
+def _packets(profile: Recording, placements: Placements, notes: Sequence[str]) -> Iterator[bytes]:
+    """All packets of the file."""
     tree, zero = Tree(), profile.start
     about = tree.inside(tree.process("about this profile"), "about", "about this profile")
     rows = {line: list(_rows(spans)) for line, spans in _by_line(profile).items()}
     tracks = _tracks(profile, rows, tree)
     flows = _Flows.of(profile, placements)
     inside = list(_inside(placements, tree, tracks, flows, zero))
-    with writing(path) as file:
-        file.write(interned(1, b""))
-        file.write(tree.packets())
-        for name, values in _about(profile, placements, notes):
-            file.write(begun(about, 0, name, values, lasts=False))
-        errors = {id(each.kernel): each for launches in placements for each in launches if each.kernel is not None}
-        for line, steps in rows.items():
-            for row, phase, span in steps:
-                track = tracks[line, row]
-                if phase is Phase.END:
-                    file.write(ended(track, span.end - zero))
-                    continue
-                values = _values(span) | _of_placed(errors.get(id(span)))
-                leaving, arriving = flows.leaving.get(id(span), ()), flows.arriving.get(id(span), ())
-                lasts = phase is Phase.BEGIN
-                name = utf8(span.name)
-                file.write(
-                    begun(track, span.start - zero, name, values, leaving=leaving, arriving=arriving, lasts=lasts)
-                )
-        for each in inside:
-            for packets in each.packets():
-                file.write(packets)
-    return Path(path)
+    yield interned(1, b"")
+    yield tree.packets()
+    for name, values in _about(profile, placements, notes):
+        yield begun(about, 0, name, values, lasts=False)
+    traced = {id(each.kernel): each for launches in placements for each in launches if each.kernel is not None}
+    for line, steps in rows.items():
+        for row, phase, span in steps:
+            track = tracks[line, row]
+            if phase is Phase.END:
+                yield ended(track, span.end - zero)
+                continue
+            yield begun(
+                track,
+                span.start - zero,
+                utf8(span.name),
+                _values(span) | _of_placed(traced.get(id(span))),
+                leaving=flows.leaving.get(id(span), ()),
+                arriving=flows.arriving.get(id(span), ()),
+                lasts=phase is Phase.BEGIN,
+            )
+    for each in inside:
+        yield from each.packets()
 
 
 @checked(path=file)
