@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from kineto_form import CLOCKS, START, Program, launched
+from synthetic import Rec, build, span, table
 
+import tltrace_nb
 from tltrace_nb.analysis.placing import Placed, place
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.data import slots as layout
 from tltrace_nb.data.kineto import recording
+from tltrace_nb.data.sites import Launch
+from tltrace_nb.data.tracefile import TraceMeta
 
 
 def placed(program: Program, traces: list[Trace], folder: Path) -> list[Placed]:
@@ -226,3 +232,40 @@ def test_each_gpu_has_a_clock_of_its_own(tmp_path: Path) -> None:
     found = placed(program, traces, tmp_path)
     assert starts(found) == [299_400, 309_400]
     assert all(abs(each.shift - START - at) <= each.error for each, at in zip(found, (300_000, 310_000), strict=True))
+
+
+# ---- several kernels in one trace
+
+
+def two_kernels() -> Trace:
+    """A trace of two kernels of a CTA each, the second 8,000 ns behind the first, at 600 µs."""
+    launches = (Launch("kernel_0", (1, 1, 1), (128, 1, 1)), Launch("kernel_1", (1, 1, 1), (128, 1, 1), first_row=1))
+    of = table(*span(0, "a"), launches=launches)
+    slots = build(of, [Rec(0, 0, 2000, 0), Rec(0, 0, 3000, 1), Rec(1, 0, 2000, 0), Rec(1, 0, 3000, 1)], rows=2)
+    head = slots[..., :6].view(layout.HEADER)[..., 0]
+    for row, at in enumerate((600_000, 608_000)):
+        took = head["exit_ns"][row] - head["entry_ns"][row]
+        head["entry_ns"][row] = START + at - CLOCKS
+        head["exit_ns"][row] = head["entry_ns"][row] + took
+    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=(START + 570_000) // 1000)
+    meta = TraceMeta("kernel", "cuda", "NVIDIA H200", captured=when.isoformat(timespec="microseconds"))
+    return Trace(slots, of, replace(meta, grids=((1, 1, 1), (1, 1, 1))))
+
+
+def test_each_kernel_of_a_trace_is_found_and_all_have_one_axis(tmp_path: Path) -> None:
+    program, trace = Program(), two_kernels()
+    for at, name in ((600_000, "kernel_kernel"), (608_000, "kernel_kernel_1")):
+        program.kernel(name, at - 600, 4500 + 1200, grid=(1, 1, 1), block=(128, 1, 1), call=program.call(at - 25_000))
+    first, second = placed(program, [trace], tmp_path)
+    assert starts([first, second]) == [599_400, 607_400]
+    assert first.shift == second.shift
+    assert abs(first.shift - (START + 600_000)) <= first.error
+
+
+def test_a_trace_one_of_whose_kernels_is_missing_has_no_place(tmp_path: Path) -> None:
+    program, trace = Program(), two_kernels()
+    program.kernel("kernel_kernel", 599_400, 5700, grid=(1, 1, 1), block=(128, 1, 1), call=program.call(575_000))
+    profile = tltrace_nb.profile(program.write(tmp_path / "p.json"), trace)
+    missing = "the profile has no kernel of that name: was it launched while the profile was recorded?"
+    assert list(profile.launches["reason"]) == ["another kernel of its trace is not in the profile", missing]
+    assert b"inside kernel_kernel" not in profile.to_perfetto(tmp_path / "p.pftrace").read_bytes()

@@ -117,6 +117,10 @@ def place(traces: Sequence[TraceData], recording: Recording) -> list[Placed]:
         except _NoneError as error:
             chosen[number] = str(error)
     chosen |= _chosen(launches, fits)
+    lost = {id(launches[number].trace) for number, fit in chosen.items() if isinstance(fit, str)}
+    for number, fit in chosen.items():
+        if isinstance(fit, _Fit) and id(launches[number].trace) in lost:
+            chosen[number] = "another kernel of its trace is not in the profile"
     between = _between(launches, [fit for fit in chosen.values() if isinstance(fit, _Fit)])
     placed = []
     for number, launch in enumerate(launches):

@@ -226,7 +226,7 @@ def _inside(
     before = flows.last
     for number, launches in enumerate(placements):
         kernel = launches[0].kernel
-        if kernel is None or any(each.kernel is None for each in launches):
+        if kernel is None:
             continue
         trace = launches[0].launch.trace
         name = f"inside {clean(kernel.name, HOVER_CHARS)} · {kernel.correlation}"
