@@ -3,7 +3,7 @@
     python docs/pictures.py [NAME ...]
 
 In: the traces of ``tltrace_nb.datasets``, the blocks of ``docs/tutorial.md``, and Chromium. Out:
-``docs/images/timeline-NAME-light.png`` and ``-dark.png``.
+``docs/images/timeline-NAME-light.png`` and ``-dark.png``, and ``profile.png``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from tltrace_nb import Trace, datasets  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 WIDTH = 1036
+PROFILE = "profile"
+"""The picture that is no timeline."""
 COLORS = 128
 """Of a picture's palette: enough for bars and text, and half the bytes."""
 
@@ -107,13 +109,13 @@ def main(names: list[str]) -> None:
             if not names or picture.name in names:
                 for theme in ("light", "dark"):
                     print(draw(browser, picture, theme))
+        if not names or PROFILE in names:
+            print(draw_profile(browser))
         browser.close()
 
 
 def draw(browser: Any, picture: Picture, theme: str) -> Path:
     """Take one picture and return its path."""
-    from PIL import Image
-
     trace = picture.load(picture.name)
     events = trace.events if picture.ctas is None else trace.events.query(f"cta < {picture.ctas}")
     tab = Tab(browser, viewport={"width": WIDTH, "height": 1000}, color_scheme=theme)
@@ -123,10 +125,31 @@ def draw(browser: Any, picture: Picture, theme: str) -> Path:
     tab.scene("undefined")
     taken = tab.page.locator("#home").screenshot()
     tab.page.close()
-    path = IMAGES / f"timeline-{picture.name}-{theme}.png"
+    return kept(taken, f"timeline-{picture.name}-{theme}.png")
+
+
+def draw_profile(browser: Any) -> Path:
+    """Take the picture of a profile around one of its traced launches, and return its path."""
+    from tltrace_nb import load, profile
+
+    folder = ROOT / "tests" / "recorded" / "profiles"
+    found = profile(folder / "plain.json.gz", [load(path) for path in sorted(folder.glob("plain-*.tltrace"))])
+    figure = found.figure(launch=2).update_layout(title=None, margin={"t": 50})
+    page = browser.new_page(viewport={"width": WIDTH, "height": figure.layout.height})
+    page.set_content(figure.to_html(include_plotlyjs=True))
+    page.wait_for_selector(".legend")
+    taken = page.screenshot()
+    page.close()
+    return kept(taken, f"{PROFILE}.png")
+
+
+def kept(taken: bytes, name: str) -> Path:
+    """Write a picture in few colours, and return its path."""
+    from PIL import Image
+
     image = Image.open(io.BytesIO(taken)).convert("RGB")
-    image.quantize(COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
-    return path
+    image.quantize(COLORS, dither=Image.Dither.NONE).save(IMAGES / name, optimize=True)
+    return IMAGES / name
 
 
 def shown(trace: Trace, events: Any) -> Any:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tltrace_nb.base.errors import TraceError
     from tltrace_nb.core.compile.markers import AnnoToken, RangeScope, close_range, open_range
     from tltrace_nb.core.loading import load
+    from tltrace_nb.core.profile import profile
     from tltrace_nb.core.trace import Trace
     from tltrace_nb.data.rows import FlowEdge, Instant, Slice, compute_flows
     from tltrace_nb.data.sites import EventKind
@@ -40,6 +41,7 @@ _HOME = {
     "explore": "explorer.explorer",
     "load": "core.loading",
     "open_range": "core.compile.markers",
+    "profile": "core.profile",
 }
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "explore",
     "load",
     "open_range",
+    "profile",
     "trace",
 ]
 

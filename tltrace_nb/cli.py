@@ -17,7 +17,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tltrace_nb._version import __version__
 from tltrace_nb.base.errors import TraceError
@@ -137,6 +137,11 @@ def _parser() -> argparse.ArgumentParser:
         default="auto",
         help="pages: of the kernels that took longest (default), all, or none",
     )
+    run.add_argument(
+        "--torch-profiler",
+        action="store_true",
+        help="also profile the program with torch.profiler, and write one file of the profile and the traces in it",
+    )
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as for python -m")
     run.add_argument("script", metavar="SCRIPT")
     run.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
@@ -232,10 +237,16 @@ def _run(given: argparse.Namespace) -> int:
     auto = None if given.on is None and not given.auto else given.on or True
     stem = given.script.rpartition(".")[2] if given.module else Path(given.script).stem
     before, said = trace.launches, trace.say
+    profiling: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+    if given.torch_profiler:
+        from tltrace_nb import profiled
+
+        profiling = profiled.profiling()
     try:
         with traced_program(Run(given.output, stem, given.device, auto, given.keep_launches)) as traced:
             trace.say = say
-            code = run_as_main(given.script, given.arguments, module=given.module)
+            with profiling as prof:
+                code = run_as_main(given.script, given.arguments, module=given.module)
             with contextlib.suppress(OSError):  # it is told when all is written
                 sys.stdout.flush()
             if traced.is_child:  # forked, and come out of the program as its parent does
@@ -243,6 +254,9 @@ def _run(given: argparse.Namespace) -> int:
                 return code
             try:
                 told = report(trace, before, stem, pages=given.html, every=given.keep_launches is not None)
+                if prof is not None:
+                    for line in profiled.write(prof, trace.since(before), trace.output, stem):
+                        say(line)
                 children = traced.children_wrote()
                 for line in children:
                     say(line)

@@ -247,7 +247,7 @@ def test_a_launch_is_described_when_looked_at_and_at_the_time_of_the_call(
     launch.started = 0.0
     assert launch.trace() is launch.trace()
     assert len(asked) == 1
-    assert launch.trace().meta.captured == "1970-01-01T00:00:00+00:00"
+    assert launch.trace().meta.captured == "1970-01-01T00:00:00.000000+00:00"
     assert launch.trace().meta.grids == ((2, 1, 1),)
     assert len(launch.trace().ctas) == 2
 

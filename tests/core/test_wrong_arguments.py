@@ -35,6 +35,7 @@ from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.large import LargeTrace
 from tltrace_nb.core.runtime.kept import Policy
 from tltrace_nb.core.runtime.virtual import simulate
+from tltrace_nb.data.kineto import Recording
 from tltrace_nb.data.tracefile import TraceFileError, TraceMeta
 from tltrace_nb.explorer.explorer import Explorer
 
@@ -193,6 +194,7 @@ def of_switch(name: str, right: Mapping[str, Any] = {}, free: tuple[str, ...] = 
 
 
 OUT = "out.html"
+PROFILED = Recording("profile.json", (), {}, {})
 ROWS: dict[str, Row] = {
     # ---- traces
     "tltrace_nb.load": Row(lambda: tltrace_nb.load, {"path": "t.tltrace"}, {"limit": "none huge", "lazily": "true"}),
@@ -211,7 +213,12 @@ ROWS: dict[str, Row] = {
     TR + "to_html": of_trace("to_html", {"path": OUT}, path="word broken", limit="huge", most="none huge", **SHOWN),
     TR + "to_svg": of_trace("to_svg", {"path": OUT}, path="word broken", limit="huge", **PICTURED),
     TR + "to_png": of_trace("to_png", {"path": OUT}, path="word broken", limit="huge", **PICTURED),
-    TR + "to_perfetto": of_trace("to_perfetto", {"path": OUT}, path="word broken"),
+    TR + "to_perfetto": of_trace("to_perfetto", {"path": OUT}, path="word broken", within="none"),
+    "tltrace_nb.profile": Row(lambda: tltrace_nb.profile, {"prof": PROFILED, "traces": trace()}, {"traces": "list"}),
+    C + "profile.Profile.figure": Row(lambda: tltrace_nb.profile(PROFILED, trace()).figure, {}, {"launch": "none"}),
+    C + "profile.Profile.to_perfetto": Row(
+        lambda: tltrace_nb.profile(PROFILED, trace()).to_perfetto, {"path": OUT}, {"path": "word broken"}
+    ),
     TR + "to_chrome": of_trace("to_chrome", {"path": OUT}, path="word broken"),
     TR + "to_parquet": of_trace("to_parquet", {"path": OUT}, path="word broken"),
     TR + "summary": of_trace("summary"),
@@ -449,7 +456,8 @@ ROWS: dict[str, Row] = {
 """Every public function, by the name of its entry in the reference."""
 PASSED_ON = {
     GA + "timeline", GA + "show", GA + "figure", GA + "to_html", GA + "save", "tltrace_nb.AnnoToken.__init__",
-    "tltrace_nb.magic.TraceMagics.tltrace", SW + "__init__", "tltrace_nb.explorer.explorer.Explorer.__init__",
+    "tltrace_nb.magic.TraceMagics.tltrace", SW + "__init__", C + "profile.Profile.__init__",
+    "tltrace_nb.explorer.explorer.Explorer.__init__",
 }  # fmt: skip
 """Those that pass all of their arguments on to one that has a row, or are not called by users."""
 

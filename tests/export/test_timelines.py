@@ -350,7 +350,8 @@ def test_a_failed_export_leaves_what_was_there(format_: str, tmp_path: Path, mon
     path = tmp_path / "t"
     path.write_text("before")
     trace = load(RECORDED[0])
-    monkeypatch.setattr(f"tltrace_nb.export.{format_}.payloads", lambda *_: 1 / 0)
+    writer = {"perfetto": "perfetto_trace"}.get(format_, format_)
+    monkeypatch.setattr(f"tltrace_nb.export.{writer}.payloads", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         FORMATS[format_][0](trace, path)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("t", "before")]

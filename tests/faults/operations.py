@@ -28,6 +28,7 @@ MODULES = ("os", "shutil", "tempfile", "zipfile", "gzip", "subprocess", "linecac
 PURE = {
     "os.fspath", "os.getpid", "os.getuid", "os.kill", "os.register_at_fork", "os.environ.get", "os.environ.update",
     "os.environ.pop", "os.pathsep.join", "gzip.compress",
+    "gzip.decompress",
 }  # fmt: skip
 METHODS = {
     "open", "read_bytes", "read_text", "write_bytes", "write_text", "write", "rename", "mkdir", "unlink", "rmdir",

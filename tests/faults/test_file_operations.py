@@ -25,15 +25,19 @@ from recordings import RECORDED
 from tltrace_nb import cli, datasets, demo, distributed, load, trace
 from tltrace_nb.core.compile import cache, device
 from tltrace_nb.core.compile.ir import shown_source
+from tltrace_nb.core.profile import Profile
 from tltrace_nb.core.runtime import environment
 from tltrace_nb.core.trace import Trace, TraceFileError
 from tltrace_nb.course import grading
+from tltrace_nb.data import kineto
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE
 from tltrace_nb.data.slots import HEADER
 from tltrace_nb.processes import Run, Traced
 from tltrace_nb.widget import html
 
 # What the user then has.
+PROFILES = Path(__file__).parents[1] / "recorded" / "profiles"
+
 AS_IT_WAS = "OSError with the name that was given; what stood there is as it was, and nothing lies beside it"
 THE_FILE = "the file, whole"
 THE_NAME = "an error that names the file"
@@ -107,6 +111,10 @@ def recorded() -> Trace:
     return load(RECORDED / "add.tltrace")
 
 
+def traced_profile() -> Profile:
+    return Profile(PROFILES / "often.json.gz", (load(PROFILES / "often-00-rms_norm.tltrace"),))
+
+
 def writing(write: Callable[[Trace, Path], Any], name: str, *, fails: bool = True) -> Scenario:
     """A file is written over another one."""
 
@@ -132,10 +140,31 @@ page = writing(Trace.to_html, "t.html")
 svg = writing(Trace.to_svg, "t.svg")
 png = writing(Trace.to_png, "t.png")
 perfetto = writing(Trace.to_perfetto, "t.pftrace")
+within = writing(lambda _, path: traced_profile().to_perfetto(path), "t.pftrace")
 packed = writing(Trace.to_perfetto, "t.pftrace.gz")
 chrome = writing(Trace.to_chrome, "t.json")
 parquet = writing(Trace.to_parquet, "t.parquet")
 graded = writing(lambda _, path: grading.write_csv({"a.ipynb": []}, Path(path)), "grades.csv")
+
+
+def profile(case: Case) -> None:
+    """The file of a profile is read."""
+    path = PROFILES / "plain.json.gz"
+    case.act(lambda: kineto.recording("prof", path))
+    if not case.interrupted:
+        assert isinstance(case.raised, kineto.ProfileError)
+        assert str(case.error.strerror) in str(case.raised)  # type: ignore[attr-defined]
+        assert str(path) in str(case.raised)
+
+
+def profile_of_this_process(case: Case) -> None:
+    """A profile is read that torch has just recorded."""
+    import torch
+
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as prof:
+        torch.ones(1)
+    case.act(lambda: kineto.recording("prof", prof))
+    assert isinstance(case.raised, type(case.error))
 
 
 def read_lazily(case: Case) -> None:
@@ -479,7 +508,10 @@ TABLE: list[tuple[str, str, Scenario, str]] = [
     ("widget.html.write_html", "write", page, AS_IT_WAS),
     ("export.picture.write_svg", "write", svg, AS_IT_WAS),
     ("export.picture.write_png", "write", png, AS_IT_WAS),
-    ("export.perfetto.write_perfetto", "write, write (2)", perfetto, AS_IT_WAS),
+    ("export.perfetto.write_perfetto", "write", perfetto, AS_IT_WAS),
+    ("export.perfetto_profile.write_profile", "write", within, AS_IT_WAS),
+    ("data.kineto.recording", "read_bytes", profile, THE_NAME),
+    ("data.kineto._exported", "tempfile.TemporaryDirectory, read_bytes", profile_of_this_process, THE_NAME),
     ("course.grading.write_csv", "write", graded, AS_IT_WAS),
     ("export.chrome.write_chrome", "write, write (2), write (3)", chrome, AS_IT_WAS),
     ("export.parquet.write_parquet", "write_table", parquet, AS_IT_WAS),
@@ -552,6 +584,7 @@ OTHERS = {
     "widget.front._resource: read_text": "when the package is imported: the installation cannot be read",
     "cli._convert: write": "no file operation: a Format's",
     "cli._run: write": "no file operation: a Traced's",
+    "cli._run: write (2)": "no file operation: that of the module profiled, which writes by those above",
     "processes.Traced._terminated: write": "no file operation: a Traced's",
     "widget.timeline.Timeline._ipython_display_: open": "no file operation: a widget's",
     "widget.timeline.Timeline._ipython_display_: open (2)": "no file operation: a widget's",

@@ -197,14 +197,23 @@ class Trace(TraceData):
         options = ViewOptions(title=title, ctas=ctas, events=events, limit=limit, time=time)
         return write_png(self, path, options, width=width)
 
-    def to_perfetto(self, path: str | os.PathLike[str]) -> Path:
+    def to_perfetto(self, path: str | os.PathLike[str], *, within: Any = None) -> Path:
         """Write Perfetto's format (for ui.perfetto.dev), gzipped where ``path`` ends in ``.gz``; returns the path.
 
         SM, CTA, track and sub-track nest; ranges that cross are on sub-tracks. Times are whole ns, the exact cycles and
-        the payloads are arguments. Raises ``OSError`` where the file cannot be written.
+        the payloads are arguments. ``within``: the profile of the program by ``torch.profiler``, as
+        ``tltrace_nb.profile`` takes it, which has several traces in one; the file is that profile, and the trace inside
+        of its kernel.
+
+        Raises ``OSError`` where the file cannot be written, and with ``within`` what ``tltrace_nb.profile`` raises and
+        ``ValueError`` where the profile does not have this launch.
 
         >>> trace.to_perfetto("gemm.pftrace")
         """
+        if within is not None:
+            from tltrace_nb.export.perfetto_profile import write_within
+
+            return write_within(self, within, path)
         from tltrace_nb.export.perfetto import write_perfetto
 
         return write_perfetto(self, path)

@@ -59,6 +59,8 @@ class TraceFileError(TraceError, ValueError):
     """A file is not a trace that this library reads; the message names it, what is wrong, and what to do."""
 
 
+OF_A_GRAPH = "captured in a CUDA graph: the events of its last replay; trace.refresh() reads those of a later one"
+"""The note of such a trace."""
 BELIEVED = 1.05
 """Slowdown up to which a trace is called undisturbed."""
 
@@ -96,6 +98,11 @@ class TraceMeta:
     clock_ghz: float | None = None
     slowdown: tuple[float, float] | None = None
     notes: tuple[Note, ...] = ()
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the launch was captured in a CUDA graph, and ran when that was launched."""
+        return OF_A_GRAPH in self.note
 
 
 def write_trace(path: str | os.PathLike[str], slots: npt.NDArray[np.int64], table: SiteTable, meta: TraceMeta) -> None:

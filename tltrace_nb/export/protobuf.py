@@ -6,6 +6,7 @@ there is nothing to build up and no schema to load. Source: https://protobuf.dev
 
 from __future__ import annotations
 
+import functools
 import struct
 
 from tltrace_nb.base.words import utf8
@@ -14,10 +15,13 @@ from tltrace_nb.export.rows import Rows
 VARINT, FIXED64, LENGTH = 0, 1, 2
 """Wire types."""
 _64_BITS = (1 << 64) - 1
+_SHORT = [bytes([value]) for value in range(0x80)]
 
 
 def varint(value: int) -> bytes:
     """A number of up to 64 bits, seven to a byte, the lowest first; a negative one as its two's complement."""
+    if 0 <= value < 0x80:  # the most, by far
+        return _SHORT[value]
     value &= _64_BITS
     out = bytearray()
     while value >= 0x80:
@@ -27,6 +31,7 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
+@functools.cache
 def tag(field: int, wire_type: int) -> bytes:
     """What stands before the value of a field."""
     return varint(field << 3 | wire_type)
@@ -40,6 +45,11 @@ def integer(field: int, value: int) -> bytes:
 def double(field: int, value: float) -> bytes:
     """A field of type double."""
     return tag(field, FIXED64) + struct.pack("<d", value)
+
+
+def fixed64(field: int, value: int) -> bytes:
+    """A field of type fixed64."""
+    return tag(field, FIXED64) + struct.pack("<Q", value)
 
 
 def message(field: int, body: bytes) -> bytes:

@@ -47,7 +47,7 @@ def describe(
         source=table.source,
         source_hash=table.source_hash,
         command=" ".join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
-        captured=when.isoformat(timespec="seconds"),
+        captured=when.isoformat(timespec="microseconds"),
         grids=grids,
         note="; ".join(filter(None, (table.note, cut_note(table, grids)))),
     )

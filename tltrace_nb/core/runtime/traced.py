@@ -32,13 +32,13 @@ from tltrace_nb.core.runtime.launch import TracedLaunch
 from tltrace_nb.core.runtime.planning import LaunchPlanner
 from tltrace_nb.core.runtime.stopwatch import Stopwatch
 from tltrace_nb.data.sites import SiteTable
+from tltrace_nb.data.tracefile import OF_A_GRAPH
 
 if TYPE_CHECKING:
     from tltrace_nb.core.runtime.virtual import VirtualKernel
     from tltrace_nb.core.trace import Trace
     from tltrace_nb.data.tracefile import TraceMeta
 
-_OF_A_GRAPH = "captured in a CUDA graph: the events of its last replay; trace.refresh() reads those of a later one"
 TIMED = 32
 """Launches of a kernel that are timed at first, and then one in so many: two CUDA events take 27 µs of the host.
 
@@ -150,7 +150,7 @@ class TracedKernel(RecordingKernel):
         if torch.cuda.is_available():
             with torch.cuda.device(launch.device):  # the driver answers where the GPU's context is current
                 meta = replace(meta, resources=self.resources)
-        notes = (meta.note, self.plan_note, _OF_A_GRAPH if launch.graph else "")
+        notes = (meta.note, self.plan_note, OF_A_GRAPH if launch.graph else "")
         return replace(meta, note="; ".join(filter(None, notes)))
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
