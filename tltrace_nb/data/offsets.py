@@ -1,17 +1,17 @@
 """How far two clocks are apart, from messages between them: each was read after it was sent and before it arrived.
 
-In: rounds of a ping-pong, each with four readings. Out: :class:`Offset`, bounds and no guess; :func:`during`, what several
-of these say of a time between them.
+In: rounds of a ping-pong, each with four readings. Out: :class:`Offset`, bounds and no guess; :func:`during`, what
+several of these say of a time between them.
 
-One clock *asks*, the other *answers*. The offset, the answering clock less the asking one, is below ``received - sent``,
-as the question took some time, and above ``replied - back``, as the answer did. Both hold however slow either was: in a
-round the two are as far apart as it took, less the answerer's own time, and of several rounds the tightest of each count.
-So the stated error is at most half of the fastest round, and less where the fastest question and the fastest answer were
-not of the same round. A timer that steps was up to a step further than it says, which widens both.
+One clock *asks*, the other *answers*. The offset, the answering clock less the asking one, is below ``received -
+sent``, as the question took some time, and above ``replied - back``, as the answer did. Both hold however slow either
+was: in a round the two are as far apart as it took, less the answerer's own time, and of several rounds the tightest of
+each count. So the stated error is at most half of the fastest round, and less where the fastest question and the
+fastest answer were not of the same round. A timer that steps was up to a step further than it says, which widens both.
 
-Clocks drift. Within a ping-pong the bounds of a round are widened by what two clocks can drift apart until the time that
-the offset is stated for. Between two ping-pongs the rate is taken to be constant, so that the offset lies on the line
-between theirs, and its error too; outside of them the error grows with the time since the nearest.
+Clocks drift. Within a ping-pong the bounds of a round are widened by what two clocks can drift apart until the time
+that the offset is stated for, and the error of an offset grows with the time from there. Between two ping-pongs the
+rate is taken to be constant, so that the offset lies on the line between theirs, and its error too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OffsetError(TraceError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """A ping-pong, ``int64[n]`` in ns each: ``sent`` and ``back`` on the asking clock, the others on the answering one."""
+    """A ping-pong, ``int64[n]`` in ns each: ``sent``, ``back`` on the asking clock, the others on the answering one."""
 
     sent: Ints
     received: Ints
@@ -113,12 +113,13 @@ def drift_ppm(offsets: Sequence[Offset]) -> tuple[float, float]:
 
 
 def _at(offsets: Sequence[Offset], when: int) -> tuple[int, float]:
+    """What is surest of what the offsets say of a time: each for itself, and the two that it lies between together."""
     if not offsets:
         raise OffsetError("the clocks were never compared")
-    after = bisect([offset.at for offset in offsets], when)
+    said = [(each.ns, each.error_ns + abs(when - each.at) * RATE) for each in offsets]
+    after = bisect([each.at for each in offsets], when)
     if 0 < after < len(offsets):
         a, b = offsets[after - 1 : after + 1]
         part = (when - a.at) / (b.at - a.at)
-        return a.ns + round((b.ns - a.ns) * part), a.error_ns * (1 - part) + b.error_ns * part + 1
-    nearest = offsets[0] if after == 0 else offsets[-1]
-    return nearest.ns, nearest.error_ns + abs(when - nearest.at) * RATE
+        said.append((a.ns + round((b.ns - a.ns) * part), a.error_ns * (1 - part) + b.error_ns * part + 1))
+    return min(said, key=lambda each: each[1])
