@@ -61,8 +61,8 @@ def origin() -> dict[str, Any]:
         "driver": driver,
         "cuda": torch.version.cuda,
         "torch": torch.__version__,
-        "links": links.splitlines()[:10],
-        "command": " ".join(sys.argv),
+        "links": [line for line in links.splitlines() if line.startswith("GPU")],
+        "command": f"python benchmarks/clocks.py {sys.argv[1]}",
         "date": time.strftime("%Y-%m-%d %H:%M"),
     }
 
