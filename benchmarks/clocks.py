@@ -3,8 +3,9 @@
     python benchmarks/clocks.py one [--json FILE]    on one GPU, where the true offset is 0: two streams, two processes
     python benchmarks/clocks.py two [--json FILE]    on two GPUs of one host, a process for each
 
-Needs CUDA devices and nvcc. The offset is that of a ping-pong of flags (``core/runtime/ping_pong.cuh``); messages are
-the writes and reads of ``tests/kernels/talking.py``, 10,000 at least.
+With FILE, the second writes a page of the last launch beside it. Needs CUDA devices and nvcc. The offset is that of a
+ping-pong of flags (``core/runtime/ping_pong.cuh``); messages are the writes and reads of ``tests/kernels/talking.py``,
+10,000 at least.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,9 +41,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     given = parser.parse_args()
     found = origin()
-    for name, measure in {"one": {"two streams": streams, "two processes": shared}, "two": {"two GPUs": pair}}[
-        given.gpus
-    ].items():
+    page = given.json and given.json.with_suffix(".html")
+    measures = {"one": {"two streams": streams, "two processes": shared}, "two": {"two GPUs": lambda: pair(page)}}
+    for name, measure in measures[given.gpus].items():
         try:
             found[name] = measure()
         except Exception as error:  # the others' figures are still worth having
@@ -115,9 +117,9 @@ def shared() -> list[dict[str, Any]]:
     return ranks(SHARED)
 
 
-def pair() -> dict[str, Any]:
-    """Two GPUs: offsets, their errors, the drift over all launches, and messages."""
-    launches = ranks(LAUNCHES["two"])
+def pair(page: Path | None) -> dict[str, Any]:
+    """Two GPUs: offsets, their errors, the drift over all launches, and messages; ``page`` shows the last launch."""
+    launches = ranks(LAUNCHES["two"], page)
     offset, error, moment = (np.array([each[name] for each in launches]) for name in ("offset_ns", "error_ns", "time"))
     line = np.polyfit(moment - moment[0], offset, 1)
     return {
@@ -135,13 +137,15 @@ def pair() -> dict[str, Any]:
     }
 
 
-def ranks(launches: int) -> list[dict[str, Any]]:
+def ranks(launches: int, page: Path | None = None) -> list[dict[str, Any]]:
     """What rank 0 of two processes finds, see ``tests/gpu/talking_ranks.py``."""
     with tempfile.TemporaryDirectory() as folder:
         script = ROOT / "tests" / "gpu" / "talking_ranks.py"
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
         paths = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
         subprocess.run([*command, folder, str(launches)], env=os.environ | {"PYTHONPATH": paths}, check=True)
+        if page is not None:
+            shutil.copy(Path(folder, "ranks.html"), page)
         return json.loads(Path(folder, "found.json").read_text())
 
 

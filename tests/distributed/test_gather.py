@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 import tiers
+from planned import Span, planned
 
 from tltrace_nb import datasets, load
+from tltrace_nb.core.trace import Trace
 from tltrace_nb.distributed import GatherError, gather
 from tltrace_nb.distributed.gathered import Rank, merge
 
@@ -127,6 +129,51 @@ def test_virtual_gpus_are_gathered_from_a_common_zero(tmp_path: Path) -> None:
     assert found.first == [0, 0]
     assert {row["rank"] for row in found.events} == {0, 1}
     assert [row["error_ns"] for row in found.ranks] == [0, 0]
+
+
+def talking(rank: int, other: int, times: int = 2) -> Trace:
+    """Ranges that write to the other rank and read from it, and one that says nothing of a rank."""
+    spans = [
+        Span(name, 100 * i + shift, 100 * i + shift + 10, payload=other)
+        for i in range(times)
+        for shift, name in ((0, "write"), (50, "read"))
+    ]
+    return planned([*spans, Span("write", 900, 910)])
+
+
+def test_the_i_th_write_leads_to_the_i_th_read_of_the_other_rank() -> None:
+    whole = merge({0: talking(0, 1), 1: talking(1, 0)}, [Rank(0, 5, 0, 0.0), Rank(1, 5, 0, 1.0)], {"write": "read"})
+    shown = whole.events.loc[whole.flows["dst"], ["rank", "start"]].to_numpy().tolist()
+    assert shown == [[1, 50], [1, 150], [0, 50], [0, 150]]
+    assert whole.flows["rank"].tolist() == [0, 0, 1, 1]
+    assert whole.flows.dtypes.astype(str).tolist() == ["int32"] * 3 + ["category"] * 2 + ["int32"]
+
+
+def test_a_write_that_nobody_has_read_has_no_arrow() -> None:
+    traces = {0: talking(0, 1, times=3), 1: talking(1, 0, times=1)}
+    whole = merge(traces, [Rank(0, 7, 0, 0.0), Rank(1, 3, 0, 1.0)], {"write": "read"})
+    assert whole.flows["rank"].tolist() == [0, 1]
+
+
+def test_arrows_of_ranges_that_are_not_there_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = merge({0: talking(0, 1), 1: talking(1, 0)}, [Rank(0, 5, 0, 0.0), Rank(1, 5, 0, 1.0)], {"wrote": "read"})
+    assert whole.flows.empty
+    assert "there is no range 'wrote' whose payload is the rank at its other end" in capsys.readouterr().err
+
+
+def test_times_since_1970_lose_nothing_when_ranks_are_aligned() -> None:
+    now = 1_764_000_000_000_000_001
+    rows = [Rank(0, 5, 0, 0.0, now), Rank(1, 5, 7_000, 1.0, now + 7_013)]
+    whole = merge({0: talking(0, 1), 1: talking(1, 0)}, rows)
+    assert whole.ctas.groupby("rank")["start_ns"].min().tolist() == [0, 13]
+
+
+def test_a_rank_whose_clock_nobody_knows_begins_with_the_first_and_the_views_say_so() -> None:
+    whole = merge({0: talking(0, 1), 1: talking(1, 0)}, [Rank(0, 5, 0, 0.0, 10**18), Rank(1, 5)])
+    assert whole.ctas.groupby("rank")["start_ns"].min().tolist() == [0, 0]
+    assert whole.title.endswith("2 ranks, clocks not compared")
+    assert whole.title in whole.meta.note
+    assert whole.ranks["error_ns"].isna().tolist() == [False, True]
 
 
 # ---- GPUs that compare their clocks themselves

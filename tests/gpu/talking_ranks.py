@@ -26,7 +26,7 @@ def main() -> None:
     folder, launches, rank = Path(sys.argv[1]), int(sys.argv[2]), int(os.environ["RANK"])
     torch.cuda.set_device(rank % torch.cuda.device_count())
     dist.init_process_group("gloo", timeout=timedelta(seconds=120))
-    found = alone(launches) if torch.cuda.device_count() < 2 else together(rank, launches)
+    found = alone(launches) if torch.cuda.device_count() < 2 else together(rank, launches, folder)
     if rank == 0:
         (folder / "found.json").write_text(json.dumps(found))
     dist.barrier()
@@ -45,7 +45,7 @@ def alone(launches: int) -> list[dict[str, Any]]:
     return found
 
 
-def together(rank: int, launches: int) -> list[dict[str, Any]]:
+def together(rank: int, launches: int, folder: Path) -> list[dict[str, Any]]:
     """A GPU for each rank, and in each launch as many messages both ways as the kernel has iterations."""
     trace.enable(device="cuda", keep_launches="last")
     kernel = talking.halves()
@@ -66,6 +66,8 @@ def together(rank: int, launches: int) -> list[dict[str, Any]]:
             torch.cuda.synchronize()
         whole = trace.gather(arrows=talking.ARROWS)
         torch.testing.assert_close(out.cpu(), whole_rows.sum(1), rtol=1e-4, atol=1e-4)
+        if whole is not None and launch == launches:
+            whole.to_html(folder / "ranks.html")
         if whole is not None and launch:  # the first one loads the kernel
             late = talking.lags(whole)
             found.append(

@@ -74,9 +74,10 @@ class Gathered(Frames):
     trace was recorded), ``error_ns`` (how far the offset may be off), ``drift_ppm`` (by how many millionths its clock
     runs faster than that of its host's first rank, where that was measured), ``clock`` (what was compared: the
     ``"GPU"``'s own timers, or those through the ``"host"``'s) and ``trouble`` (why it is missing; empty otherwise).
-    ``pairs``: ``error_ns`` between any two ranks, which for two of one host is less than the sum of theirs.
-    ``skew``: one row per launch and rank: ``start_ns`` and ``end_ns`` as those of the CTAs, ``skew_ns`` by how much
-    later than on the rank that was first, ``error_ns`` how far that may be off. ``traces``: each rank's own trace.
+    ``pairs``: ``error_ns`` between any two ranks, which for two of another host is less than the sum of theirs.
+    ``skew``: one row per rank and launch that several have: ``start_ns`` and ``end_ns`` as those of the CTAs,
+    ``skew_ns`` by how much later than on the rank that was first, ``error_ns`` how far that may be off. ``traces``:
+    each rank's own trace.
     """
 
     ranks: pd.DataFrame
@@ -223,7 +224,7 @@ def _row(known: Mapping[int, Rank], row: Rank) -> dict[str, Any]:
 
 
 def _skew(known: Mapping[int, Rank], zero: int) -> pd.DataFrame:
-    """The table of launches; those of ranks whose clock nobody knows are not in it."""
+    """The table of launches that several ranks have; those of ranks whose clock nobody knows are not in it."""
     rows: list[tuple[Any, ...]] = []
     at = {
         (launched.launch, rank): launched
@@ -238,6 +239,8 @@ def _skew(known: Mapping[int, Rank], zero: int) -> pd.DataFrame:
                 each = at[number, rank]
                 shift = zero + _offset(known, rank) - known[rank].offset_ns + each.offset
                 moved[rank] = each.begin - shift, each.end - shift
+        if len(moved) < 2:
+            continue
         first = min(moved, key=lambda rank: moved[rank])
         here = {rank: replace(known[rank], error_ns=at[number, rank].error) for rank in moved} | {
             rank: row for rank, row in known.items() if rank not in moved
