@@ -161,6 +161,12 @@ def test_arrows_of_ranges_that_are_not_there_are_said(capsys: pytest.CaptureFixt
     assert "there is no range 'wrote' whose payload is the rank at its other end" in capsys.readouterr().err
 
 
+def test_ranks_of_one_cta_each_are_drawn_on_their_common_axis() -> None:
+    whole = merge({0: talking(0, 1), 1: talking(1, 0)}, [Rank(0, 5, 0, 0.0), Rank(1, 5, 0, 1.0)])
+    assert whole.figure().layout.xaxis.title.text == "ns since the first CTA's entry"
+    assert whole.timeline().view["unit"] == "ns"
+
+
 def test_times_since_1970_lose_nothing_when_ranks_are_aligned() -> None:
     now = 1_764_000_000_000_000_001
     rows = [Rank(0, 5, 0, 0.0, now), Rank(1, 5, 7_000, 1.0, now + 7_013)]
