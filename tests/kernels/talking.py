@@ -71,9 +71,10 @@ def one_side(columns: int = COLUMNS, iterations: int = ITERATIONS) -> Any:
                     T.call_extern(
                         "handle", "peer_write", T.address_of(theirs[i]), T.address_of(tell[0]), total[0], i + 1
                     )
-                with trace.range("read", payload=peer):
+                with trace.range("wait", payload=peer):
                     T.call_extern("handle", "peer_wait", T.address_of(told[0]), i + 1)
-                out[i] = total[0] + T.call_extern("float32", "peer_read", T.address_of(mine[i]))
+                with trace.range("read", payload=peer):
+                    out[i] = total[0] + T.call_extern("float32", "peer_read", T.address_of(mine[i]))
 
     return halves
 
@@ -100,12 +101,12 @@ def arguments(half: Any, mine: Any, theirs: Any, out: Any, peer: int) -> tuple[A
 
 
 def lags(whole: Any) -> Any:
-    """ns from the begin of each write to the end of the read of it, on the axis of the gathered trace."""
-    rank, begin, lasted = (whole.events[column].to_numpy() for column in ("rank", "start_ns", "duration_ns"))
+    """ns from the begin of each write to the begin of the read of it, on the axis of the gathered trace."""
+    rank, begin = (whole.events[column].to_numpy() for column in ("rank", "start_ns"))
     src, dst = (whole.flows[side].to_numpy() for side in ("src", "dst"))
     between = rank[src] != rank[dst]
     src, dst = src[between], dst[between]
-    return begin[dst] + lasted[dst] - begin[src]
+    return begin[dst] - begin[src]
 
 
 def spread(found: Any) -> dict[str, float]:
