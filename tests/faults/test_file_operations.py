@@ -408,7 +408,7 @@ class OneRank:
     def arrive(self) -> None:
         """Nobody waits."""
 
-    def expect(self, _: int) -> str:
+    def expect(self, _: int, *, patiently: bool = False) -> str:
         """It is there."""
         return self.host
 

@@ -196,7 +196,7 @@ class _Mine:
 def _lead(line: Line, own: Own) -> None:
     """Compare with the other ranks of this host, of which this is the first."""
     for other in range(line.rank + 1, line.world):
-        if line.beside(other):
+        if line.asks(other):
             compare(line, other, "ask", own, beside=True)
 
 
@@ -205,7 +205,7 @@ def _compare_on_host(line: Line, own: Own, block: Aligned) -> None:
     try:
         if block.first == line.rank:
             _lead(line, own)
-        elif line.beside(block.first):
+        elif line.answers(block.first):
             found, _ = compare(line, block.first, "answer", own, beside=True)
             block.offsets.extend([] if found is None else [found])
     except RuntimeError as error:
@@ -214,10 +214,13 @@ def _compare_on_host(line: Line, own: Own, block: Aligned) -> None:
 
 def _answer(line: Line, mine: _Mine) -> None:
     """The part of a rank other than 0: compare clocks, then tell what is known of this one, and send the trace."""
+    line.expect(0, patiently=True)
     first = line.first()
+    found: tuple[Offset | None, str] = None, ""
     if first == line.rank:
         _lead(line, mine.own)
-    found = compare(line, first, "answer", mine.own, beside=True) if first not in (0, line.rank) else (None, "")
+    elif first and line.answers(first):
+        found = compare(line, first, "answer", mine.own, beside=True)
     line.send(str(first).encode(), 0)
     if first in (0, line.rank):
         found = compare(line, 0, "answer", mine.own, beside=first == 0)

@@ -48,9 +48,12 @@ class Line:
         """Say that this rank takes no part in the call that the others are to begin."""
         self._begin(_LEFT)
 
-    def expect(self, rank: int) -> str:
-        """Wait until a rank is there: the name of its host. Raises ``RuntimeError`` when it does not come."""
-        left = max(self._deadline - time.monotonic(), 0.1)
+    def expect(self, rank: int, *, patiently: bool = False) -> str:
+        """Wait until a rank is there: the name of its host. Raises ``RuntimeError`` when it does not come.
+
+        ``patiently``: as long as for a message of it, which may have other ranks to wait for.
+        """
+        left = self._patience.total_seconds() if patiently else max(self._deadline - time.monotonic(), 0.1)
         key = f"tltrace_nb/{self._call}/{rank}"
         self._store.wait([key], timedelta(seconds=left))
         return str(self._store.get(key).decode())
@@ -65,6 +68,18 @@ class Line:
     def first(self) -> int:
         """The first rank on this host, whose clock the others' are compared to."""
         return next(rank for rank in range(self.rank + 1) if rank == self.rank or self.beside(rank))
+
+    def asks(self, rank: int) -> bool:
+        """Whether a rank of this host is there to be asked by this one; if not, it will know when it comes later."""
+        return self.beside(rank) or (self._store.add(self._pair(self.rank, rank), 1) > 1 and self.beside(rank))
+
+    def answers(self, rank: int) -> bool:
+        """Whether a rank of this host is there, and will ask this one: it has not given up before this one came."""
+        return self.beside(rank) and self._store.add(self._pair(rank, self.rank), 1) == 1
+
+    def _pair(self, asking: int, answering: int) -> str:
+        """Counts who spoke first: the answering rank, which is there, or the asking one, which has given up."""
+        return f"tltrace_nb/{self._call}/{asking} and {answering}"
 
     def _begin(self, where: str) -> None:
         # Calls are counted per rank, so that those of one collective call belong together.
