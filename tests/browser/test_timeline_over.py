@@ -11,7 +11,7 @@ import pytest
 from timeline_tab import Tab, model_state
 
 from tltrace_nb import Timeline, datasets
-from tltrace_nb.distributed import _Rank, merge
+from tltrace_nb.distributed.gathered import Rank, merge
 from tltrace_nb.widget.overlays import bands, critical_path, waits, waves
 from tltrace_nb.widget.wire import encode
 
@@ -112,7 +112,7 @@ def test_a_mark_on_several_lanes_has_its_name_on_the_first(tab: Tab) -> None:
 
 
 def test_bands_of_ranks_are_over_the_lanes_of_their_rank(tab: Tab) -> None:
-    ranks = merge(dict.fromkeys((0, 1), TRACE), [_Rank(n, len(TRACE), 0.0, 0.0, 0) for n in (0, 1)])
+    ranks = merge(dict.fromkeys((0, 1), TRACE), [Rank(n, len(TRACE), 0, 0.0) for n in (0, 1)])
     tab.open(ranks, view={"arrows": "none", "unit": "cycles"})
     frame = pd.DataFrame({"start": [1000, 1000], "end": [2000, 2000], "cta": [1, 1], "rank": [0, 1]})
     assert show(tab, bands(frame.iloc[:1])) == pytest.approx(show(tab, bands(frame)) / 2, rel=0.05)

@@ -324,3 +324,23 @@ def test_the_sections_that_launched_last_stay(monkeypatch: pytest.MonkeyPatch) -
         kept.add(launch, Section(20 + number), BUDGET)
     assert kept.launches() == [launches[each] for each in (1, 5, 6, 7)]
     assert kept.count == 8
+
+
+# ---- the launches like one
+
+
+def test_launches_like_one_are_those_of_its_kernel_and_shape_by_their_numbers() -> None:
+    mine, others = [Fake() for _ in range(3)], [Fake(key=("k", (2,))) for _ in range(2)]
+    kept = ran(mine[0], others[0], mine[1], others[1], mine[2], policy="all")
+    assert kept.alike(mine[1]) == {1: mine[0], 2: mine[1], 3: mine[2]}  # type: ignore[arg-type, comparison-overlap]
+    assert kept.alike(others[1]) == {1: others[0], 2: others[1]}  # type: ignore[arg-type, comparison-overlap]
+
+
+def test_a_launch_that_did_not_stay_has_a_number_all_the_same() -> None:
+    launches = [Fake(took=each) for each in (1.0, 1, 5, 1, 1)]
+    kept = ran(*launches)
+    assert list(kept.alike(launches[4])) == [1, 3, 5]  # type: ignore[arg-type]
+
+
+def test_nothing_is_like_a_launch_that_is_not_there() -> None:
+    assert ran(Fake()).alike(Fake()) == {}  # type: ignore[arg-type]

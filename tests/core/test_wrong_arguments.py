@@ -387,6 +387,7 @@ ROWS: dict[str, Row] = {
     SW + "overhead": Row(
         lambda: switch().overhead, {"kernel": None, "inputs": ()}, inner={"inputs": "list nones array dict frame"}
     ),
+    SW + "aligned": Row(lambda: settled(switch().aligned)),
     SW + "gather": Row(lambda: switch().gather, inner={"trace": "none"}),
     SW + "decode": Row(
         lambda: switch().decode, {"compiled": lowered(), "slots": trace().slots}, inner={"slots": "array frame"}
@@ -434,7 +435,17 @@ ROWS: dict[str, Row] = {
     "tltrace_nb.distributed.gather": Row(
         lambda: distributed.gather,
         {"trace": trace()},
-        {"clock": "none", "folder": "none word broken", "timeout": "half huge"},
+        {
+            "clock": "none",
+            "folder": "none word broken",
+            "timeout": "half huge",
+            "block": "none",
+            "launches": "none dict",
+            "arrows": "none dict",
+        },
+    ),
+    "tltrace_nb.distributed.aligned": Row(
+        lambda: settled(distributed.aligned), {}, {"clock": "none", "timeout": "half huge"}
     ),
     "tltrace_nb.base.gpus.preset": Row(lambda: machine.preset, {"name": "h200"}),
     "tltrace_nb.base.gpus.occupancy": Row(

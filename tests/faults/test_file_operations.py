@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 import time
 import webbrowser
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from caching import Build, Compiler
 from operations import Injector, Operation, found
@@ -26,12 +26,13 @@ from tltrace_nb import cli, datasets, demo, distributed, load, trace
 from tltrace_nb.core.compile import cache, device
 from tltrace_nb.core.compile.ir import shown_source
 from tltrace_nb.core.profile import Profile
-from tltrace_nb.core.runtime import environment
+from tltrace_nb.core.runtime import environment, ping_pong
 from tltrace_nb.core.trace import Trace, TraceFileError
 from tltrace_nb.course import grading
 from tltrace_nb.data import kineto
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE
 from tltrace_nb.data.slots import HEADER
+from tltrace_nb.distributed.gathered import Rank, merge
 from tltrace_nb.processes import Run, Traced
 from tltrace_nb.widget import html
 
@@ -410,7 +411,7 @@ def dataset_names(case: Case) -> None:
 
 def gathered(case: Case) -> None:
     """The traces of all ranks are saved."""
-    shown = distributed.merge({0: recorded()}, [distributed._Rank(0, 1, 0.0, 0.0, 0)])
+    shown = merge({0: recorded()}, [Rank(0, 1, 0, 0.0)])
     case.act(lambda: shown.save(case.folder / "out"))
     assert isinstance(case.raised, type(case.error))
 
@@ -421,34 +422,35 @@ CLOCK = distributed.Clock(time.monotonic_ns, 0, 0.0)
 class OneRank:
     """A process group of two ranks, this one being 0, and the other one's answers."""
 
+    rank, world, host = 0, 2, "here"
+
     def __init__(self, case: Case):
         import torch.distributed as dist
 
-        content = (RECORDED / "add.tltrace").read_bytes()
-        self._sent = np.frombuffer(content, np.uint8)
+        self._sent = iter([b"0", json.dumps(asdict(Rank(1))).encode(), (RECORDED / "add.tltrace").read_bytes()])
         case.patch.setattr(dist, "is_initialized", lambda: True)
         case.patch.setattr(dist, "get_rank", lambda: 0)
         case.patch.setattr(dist, "get_world_size", lambda: 2)
-        case.patch.setattr(distributed, "_Line", lambda _: self)
+        case.patch.setattr(distributed, "Line", lambda _: self)
+        case.patch.setattr(distributed, "compare", lambda *_, **__: (None, ""))
 
     def arrive(self) -> None:
         """Nobody waits."""
 
-    def expect(self, _: int) -> None:
+    def expect(self, _: int, *, patiently: bool = False) -> str:
         """It is there."""
+        return self.host
 
-    def send(self, tensor: Any, _: int) -> None:
+    def first(self) -> int:
+        """The first of its host is this one."""
+        return 0
+
+    def send(self, content: bytes, _: int) -> None:
         """It is taken."""
 
-    def receive(self, tensor: Any, _: int) -> Any:
-        """Times and lengths are numbers of 64 bits, a trace is bytes."""
-        import torch
-
-        if tensor.dtype == torch.uint8:
-            return torch.from_numpy(self._sent.copy())
-        if len(tensor) == 3:
-            tensor[0] = len(self._sent)
-        return tensor
+    def receive(self, _: int) -> bytes:
+        """The first of the other's host, what is known of it, and its trace."""
+        return next(self._sent)
 
 
 def gather_into_a_folder(case: Case) -> None:
@@ -467,7 +469,9 @@ def gather(case: Case) -> None:
 
 def answer(case: Case) -> None:
     line: Any = OneRank(case)
-    case.act(lambda: distributed._answer(line, recorded(), None))
+    line.rank = 1
+    own = distributed.Own(False, lambda: None)
+    case.act(lambda: distributed._answer(line, distributed._Mine(recorded(), own, distributed.Aligned(), {})))
     assert isinstance(case.raised, type(case.error))
 
 
@@ -482,6 +486,12 @@ def driver(case: Case) -> None:
 def no_folder(case: Case) -> None:
     shown = case.act(lambda: shown_source("/somewhere/kernel.py", 3))
     assert case.interrupted or shown == "kernel.py:3"
+
+
+def ping_pong_side(case: Case) -> None:
+    """The CUDA text of the package is not there."""
+    case.act(lambda: ping_pong.side("ask"))
+    assert isinstance(case.raised, type(case.error))
 
 
 def resource(case: Case) -> None:
@@ -562,13 +572,14 @@ TABLE: list[tuple[str, str, Scenario, str]] = [
     ("demo.recorded_traces", "rglob", recorded_demo, EXIT_1),
     ("demo.report", "mkdir", recorded_demo, EXIT_1),
     ("datasets.__init__.names", "glob", dataset_names, THE_NAME),
-    ("distributed.Gathered.save", "mkdir, to_csv", gathered, THE_NAME),
-    ("distributed.gather", "mkdir", gather_into_a_folder, THE_NAME),
-    ("distributed._ask", "tempfile.TemporaryDirectory, write_bytes", gather, THE_OTHERS),
-    ("distributed._answer", "tempfile.TemporaryDirectory, read_bytes", answer, ON_THAT_RANK),
+    ("distributed.gathered.Gathered.save", "mkdir, to_csv", gathered, THE_NAME),
+    ("distributed.__init__.gather", "mkdir", gather_into_a_folder, THE_NAME),
+    ("distributed.__init__._ask", "tempfile.TemporaryDirectory, write_bytes", gather, THE_OTHERS),
+    ("distributed.__init__._answer", "tempfile.TemporaryDirectory, read_bytes", answer, ON_THAT_RANK),
     ("core.runtime.environment._driver", "subprocess.run", driver, NO_MATTER),
     ("core.compile.ir.shown_source", "cwd", no_folder, NO_MATTER),
     ("core.compile.device.helper", "read_text", helper, THE_NAME),
+    ("core.runtime.ping_pong.side", "read_text", ping_pong_side, THE_NAME),
     ("widget.html._resource", "read_text", resource, THE_NAME),
 ]  # fmt: skip
 OTHERS = {
@@ -588,7 +599,9 @@ OTHERS = {
     "processes.Traced._terminated: write": "no file operation: a Traced's",
     "widget.timeline.Timeline._ipython_display_: open": "no file operation: a widget's",
     "widget.timeline.Timeline._ipython_display_: open (2)": "no file operation: a widget's",
-    "distributed._answer: read": "no file operation: a clock's",
+    "distributed.comparing._by_messages: read": "no file operation: a clock's",
+    "distributed.comparing._by_messages: read (2)": "as above",
+    "distributed.comparing._by_messages: read (3)": "as above",
     "cli._grade: read": "no file operation: the course's, which has a row",
     "cli._grade: read (2)": "as above",
     "course.kernels.complaint: linecache.getline": "it gives no line for a file that cannot be read",

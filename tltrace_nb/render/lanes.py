@@ -22,7 +22,7 @@ from tltrace_nb.data.frames import Frames, TraceLike
 from tltrace_nb.render.merging import Merged, Strip, merge
 from tltrace_nb.render.options import DEFAULTS, Time, View, ViewOptions
 from tltrace_nb.render.text import numbers, word
-from tltrace_nb.render.views import PARTS, ctas_as_events, idle_sms, lanes_of
+from tltrace_nb.render.views import PARTS, ctas_as_events, idle_sms, lanes_of, on_one_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -283,7 +283,7 @@ def _unit(events: pd.DataFrame, time: Time) -> Literal["cycles", "ns"]:
     if time == "ns" and not known:
         raise ValueError("time='ns': this trace has no time that is aligned across SMs; use 'cycles' or 'auto'")
     if time == "auto":
-        return "ns" if known and events["cta"].nunique() > 1 else "cycles"
+        return "ns" if known and on_one_axis(events) else "cycles"
     return time
 
 

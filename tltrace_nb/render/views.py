@@ -44,6 +44,11 @@ def lanes_of(events: pd.DataFrame, view: View) -> list[str]:
     return [*(column for column in PARTS if column in events), *LANES[view]]
 
 
+def on_one_axis(events: pd.DataFrame) -> bool:
+    """Whether an axis in ns says more than the cycles of a CTA: for events of several CTAs, or of several ranks."""
+    return events["cta"].nunique() > 1 or ("rank" in events and events["rank"].nunique() > 1)
+
+
 def ctas_as_events(trace: TraceData) -> pd.DataFrame:
     """The CTAs whose SM and time are known, as rows with the columns of ``Trace.events`` and their ``place`` on the SM.
 

@@ -81,7 +81,7 @@ class Timeline(anywidget.AnyWidget):
     name, lane, cta, thread, start and end; see ``columns.EVENTS`` for these and for the others, which are used where
     they are there.
     ``ctas``, ``events``: what of it is shown, as in ``Trace.show``.
-    ``time``: the unit of the axis at first, ``"cycles"``, ``"ns"`` or ``"auto"``: ns for several CTAs where known.
+    ``time``: the unit of the axis at first, ``"cycles"``, ``"ns"`` or ``"auto"``: ns for several CTAs or ranks.
     ``height``: of the lanes, in pixels (default: by their number, up to 560).
     ``title``: stands over them (default: the kernel's name).
     ``theme``: ``"auto"`` follows the notebook; or ``"light"``, ``"dark"``.

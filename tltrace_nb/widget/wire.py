@@ -38,7 +38,7 @@ from tltrace_nb.base.words import clean
 from tltrace_nb.render.colors import Names
 from tltrace_nb.render.launches import facts_of
 from tltrace_nb.render.text import badge, code_of, light_names, loss_text
-from tltrace_nb.render.views import PARTS
+from tltrace_nb.render.views import PARTS, on_one_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -349,5 +349,5 @@ def unit(aligned: bool, events: pd.DataFrame, time: Time) -> str:
     if time == "ns" and not aligned:
         raise ValueError("time='ns': these events have no time that is aligned across SMs; use 'cycles' or 'auto'")
     if time == "auto":
-        return "ns" if aligned and events["cta"].nunique() > 1 else "cycles"
+        return "ns" if aligned and on_one_axis(events) else "cycles"
     return time

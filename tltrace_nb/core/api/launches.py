@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tltrace_nb.base.checks import checked, optional, whole
@@ -13,7 +15,7 @@ from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
-    from tltrace_nb.distributed import Gathered
+    from tltrace_nb.distributed import Aligned, Gathered
 
 
 class Launches(Tracing):
@@ -22,6 +24,7 @@ class Launches(Tracing):
     def __init__(self) -> None:
         super().__init__()
         self._kept = Kept()
+        self._block: Aligned | None = None
 
     @property
     def last(self) -> Trace | None:
@@ -83,15 +86,34 @@ class Launches(Tracing):
             return
         shown.show(**view)
 
+    @contextlib.contextmanager
+    def aligned(self, **options: Any) -> Iterator[None]:
+        """Compare the clocks of the ranks of each host where the block begins and where it ends, for ``gather``.
+
+        All ranks of the process group enter it, and leave it; in between they launch what they like. As
+        ``tltrace_nb.distributed.aligned``.
+
+        >>> with trace.aligned():
+        ...     kernel(a, b)
+        >>> whole = trace.gather()
+        """
+        from tltrace_nb.distributed import aligned
+
+        with aligned(**options) as self._block:
+            yield
+
     @checked(trace=optional(a_trace))
     def gather(self, trace: Trace | None = None, **options: Any) -> Gathered | None:
         """The traces of all ranks of the process group, by default their last ones, on rank 0; ``None`` elsewhere.
 
-        As ``tltrace_nb.distributed.gather``. Raises ``NotTracedError`` where this rank has no trace yet.
+        As ``tltrace_nb.distributed.gather``, with what the latest ``aligned`` block has found, and with the launches of
+        the trace's kernel and shape that stay, for the table of skew. Raises ``NotTracedError`` where this rank has no
+        trace yet.
         """
         from tltrace_nb.distributed import gather
 
         mine = self.last if trace is None else trace
         if mine is None:
             raise NotTracedError("this rank has no trace yet: build a kernel with tracing on, and run it, first")
+        options = {"block": self._block, "launches": self._kept.alike(mine), **options}
         return gather(mine, **options)

@@ -290,6 +290,16 @@ class Kept:
         with self._lock:
             return [held.launch.trace() for held in self._kept() if held.number >= number]
 
+    def alike(self, trace: Trace) -> dict[int, Trace]:
+        """What stays of the launches like that of ``trace``, by their numbers, counted from 1; none of another's."""
+        with self._lock:
+            self._take_times()
+            for group in self._groups.values():
+                found = {held.turn + 1: held.launch.trace() for held, _ in group.kept()}
+                if any(each is trace for each in found.values()):
+                    return dict(sorted(found.items()))
+        return {}
+
     def launches(self) -> list[Launch]:
         """The launches that stay, in their order."""
         with self._lock:
