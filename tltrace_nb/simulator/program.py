@@ -36,6 +36,7 @@ from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nest_traffic import Access
 from tltrace_nb.simulator.nests import Nests
 from tltrace_nb.simulator.packed import PACKED
+from tltrace_nb.simulator.pointers import POINTED, behind_pointers
 from tltrace_nb.simulator.register_reuse import InHand
 from tltrace_nb.simulator.source_lines import Lines
 from tltrace_nb.simulator.spills import spilled
@@ -187,6 +188,7 @@ class ProgramWriter:
         self._constants: dict[str, Any] = {}
         self._scalars: list[Any] = []
         self._loaded = loaded_fragments(shape.body)
+        self._pointers = behind_pointers(shape.body)
         self._parameters = {buffer.data: buffer for buffer in parameters}
         self.thread_groups = ThreadGroups(shape, self._evaluate)
         self.varying = Varying(shape, self.thread_groups.is_split)
@@ -214,7 +216,7 @@ class ProgramWriter:
                 head.append(f"    b{use.number} = {self.registers_text(use.buffer, '(c.n, )')}")
             elif use.scope in BARRIER_SCOPES:
                 head.append(f"    b{use.number} = c.barriers({use.number})")
-            else:
+            elif use.scope != POINTED:
                 head.append(f"    b{use.number} = c.view({use.number})")
         head += [f"    s{i} = c.scalars[{i}]" for i in range(len(self._scalars))]
         if any(use.scope in BARRIER_SCOPES for use in uses):
@@ -224,7 +226,7 @@ class ProgramWriter:
         arrivals = {number: tuple(dict.fromkeys(found)) for number, found in self._arrivals.items()}
         namespace = {**NAMES, **self._constants}
         exec(compile(source, FILE, "exec"), namespace)
-        memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES))
+        memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES, POINTED))
         barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
         run: Callable[[Any], GeneratorType[Any, None, None]] = namespace["run"]
         scalars = tuple(self._scalars)
@@ -335,8 +337,18 @@ class ProgramWriter:
             if any(str(b.dtype) != str(buffer.dtype) and {str(b.dtype), str(buffer.dtype)} & {*PACKED}
                    for b in self._buffers if b.data.same_as(buffer.data)):  # fmt: skip
                 raise self.unsupported(f"{buffer.name} being seen as {buffer.dtype} and as another type", node)
+            scope = POINTED if buffer.data in self._pointers else scope
             self._buffers[buffer] = BufferUse(len(self._buffers), buffer, scope)
         return f"b{self._buffers[buffer].number}"
+
+    def point(self, pointer: Any, address: str, place: Place) -> None:
+        """Let a pointer have an address: the buffers behind it are there from here on."""
+        for buffer in self._pointers[pointer]:
+            if str(buffer.scope()) != "global" or str(buffer.dtype) in PACKED:
+                raise self.unsupported(f"pointers to {buffer.dtype} in memory of the scope {buffer.scope()}", buffer)
+            shape, strides = (self.expressions.index(extents, place) for extents in (buffer.shape, buffer.strides))
+            about = f"{self.dtype(str(buffer.dtype), buffer)}, {str(buffer.name)!r}"
+            self.line(f"{self.buffer(buffer, buffer)} = c.cta.memory.view({address}, ({shape}), ({strides}), {about})")
 
     def barriers(self, buffer: Any, node: Any) -> str:
         """A barrier buffer's name."""

@@ -39,6 +39,7 @@ from tltrace_nb.simulator.footprint import footprint, shared_buffers
 from tltrace_nb.simulator.fragments import spreads
 from tltrace_nb.simulator.liveness import needed_data
 from tltrace_nb.simulator.memory import Array, dtype_of
+from tltrace_nb.simulator.pointers import behind_pointers
 from tltrace_nb.simulator.predicates import as_branches
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.races.kernel import Checked, checked_once
@@ -167,8 +168,8 @@ class SimulatedKernel:
             try:
                 launched()
             except UnwrittenError as error:
-                if self.uninitialised == "error":
-                    raise
+                if self.uninitialised == "error" or any(behind_pointers(s.body) for s in self.shapes):
+                    raise  # what lies behind a pointer cannot be brought back
 
                 def watched(watch: Watch) -> Any:
                     launched(watch)

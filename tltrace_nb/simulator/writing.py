@@ -173,6 +173,9 @@ class Writer(Protocol):
     def buffer(self, buffer: Any, node: Any) -> str:
         """A buffer's name."""
 
+    def point(self, pointer: Any, address: str, place: Place) -> None:
+        """Let a pointer have an address: the buffers behind it are there from here on."""
+
     def barriers(self, buffer: Any, node: Any) -> str:
         """A barrier buffer's name."""
 
