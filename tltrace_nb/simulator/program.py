@@ -27,6 +27,7 @@ from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, post_order_visit, wa
 from tltrace_nb.core.compile.swizzle import is_inner, pattern
 from tltrace_nb.data.sites import Rasterisation
 from tltrace_nb.simulator import bits, tiles, values, warps
+from tltrace_nb.simulator.calls import DeviceCalls
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError, unsupported
@@ -119,14 +120,16 @@ def compile_launch(
     parameters: Sequence[Any],
     spreads: Mapping[Any, Spread],
     lines: Lines,
+    source: str = "",
 ) -> Program:
     """Compile a launch. ``needed`` tells which buffers' contents matter, ``parameters`` are the kernel's buffers.
 
-    ``spreads`` are the layouts of the fragments, by their data, and ``lines`` tells where statements come from. Raises
-    ``UnsupportedError`` naming the kernel, the line and what it uses.
+    ``spreads`` are the layouts of the fragments, by their data, ``lines`` tells where statements come from, and
+    ``source`` is the CUDA source that the kernel imports. Raises ``UnsupportedError`` naming the kernel, the line and
+    what it uses.
     """
     with _deep_expressions():
-        return ProgramWriter(name, shape, gpu, needed, annotations, parameters, spreads, lines).program()
+        return ProgramWriter(name, shape, gpu, needed, annotations, parameters, spreads, lines, source).program()
 
 
 @contextlib.contextmanager
@@ -153,6 +156,7 @@ class ProgramWriter:
         parameters: Sequence[Any],
         spreads: Mapping[Any, Spread],
         lines: Lines,
+        source: str = "",
     ):
         self.gpu = gpu
         self.spreads = spreads
@@ -174,6 +178,7 @@ class ProgramWriter:
         self.statements = Statements(self)
         self.tiles = TileOperators(self)
         self.nests = Nests(self)
+        self.calls = DeviceCalls(self, source)
         self._name, self._shape, self._annotations = name, shape, annotations
         self._lines: list[str] = []
         self._origins: list[str] = []

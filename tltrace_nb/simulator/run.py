@@ -26,6 +26,7 @@ from tltrace_nb.core.compile.active_threads import LaunchShape, launches
 from tltrace_nb.core.compile.interrupts import named_errors
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, source_of, walk
 from tltrace_nb.core.compile.lowering import Lowering, prepare
+from tltrace_nb.core.compile.names import imported_sources
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.data.left_out import slots_rows
@@ -316,6 +317,7 @@ def compile_for(
         dict(s.annotations) for s, _ in walk(ready.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK
     )
     everything: Callable[[Any], bool] = lambda _: True  # noqa: E731
+    source = "\n".join(dict.fromkeys(imported_sources(lowering.bare)))
     programs = tuple(
         compile_launch(
             lowering.table.kernel,
@@ -326,6 +328,7 @@ def compile_for(
             list(ready.buffer_map.values()),
             layouts,
             lines(shape.body, lowering.marked.func, lowering.table, number),
+            source,
         )
         for number, (shape, annotations) in enumerate(zip(shapes, notes, strict=True))
     )

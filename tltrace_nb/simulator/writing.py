@@ -98,6 +98,13 @@ class TileWriter(Protocol):
     def count(self, extents: list[Expr], place: Place) -> str: ...
 
 
+class CallWriter(Protocol):
+    """The part that writes calls of the author's functions."""
+
+    def value(self, call: Any, place: Place) -> str: ...
+    def statement(self, call: Any, place: Place) -> None: ...
+
+
 class Writer(Protocol):
     """The text of a program while it is made; ``program.ProgramWriter`` is one."""
 
@@ -133,6 +140,8 @@ class Writer(Protocol):
     def tiles(self) -> TileWriter: ...
     @property
     def nests(self) -> NestWriter: ...
+    @property
+    def calls(self) -> CallWriter: ...
 
     def line(self, text: str) -> None:
         """Append a line."""
