@@ -1,8 +1,8 @@
 """Vector statements, written out element by element before anything else looks at them.
 
 In: the body of a launch. Out: the same body, in which a store of a vector is a store of each of its elements, a vector
-variable is one for each element, an array of vectors has one dimension more, and ``ldg``, ``stg``, ``lds``, ``sts`` are loads and stores of elements. All elements
-are computed before the first is stored.
+variable is one for each element, an array of vectors has one dimension more, and ``ldg``, ``stg``, ``lds``, ``sts`` are
+loads and stores of elements. All elements are computed before the first is stored.
 """
 
 from __future__ import annotations
