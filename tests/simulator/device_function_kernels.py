@@ -37,7 +37,7 @@ PART = SOURCE[: SOURCE.index("__device__ float by_thread")]
 ASSEMBLY = PART + SOURCE[SOURCE.index("__device__ float by_assembly") :]
 
 
-def elementwise(call: Any, dtype: str = "float32", result: str | None = None, source: str = PART) -> Any:
+def elementwise(call: Any, dtype: str = "float32", result: str | None = None, source: str | None = PART) -> Any:
     @T.prim_func
     def elementwise(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), result or dtype)):
         with T.Kernel(N // 128, threads=128) as b:
@@ -88,6 +88,32 @@ def widened() -> Any:
                 Y[b * N + tx * 4 + v] = f[v + tx % 4]
 
     return widened
+
+
+def handed_over(form: str) -> Any:
+    """Registers given to a function in each of the ways that there are."""
+
+    @T.prim_func
+    def handed_over(X: T.Tensor((4 * N,), "int8"), Y: T.Tensor((4 * N,), "float32")):
+        with T.Kernel(1, threads=N):
+            T.import_source(PART)
+            tx = T.get_thread_binding()
+            a = T.alloc_local((2, 2), "int8")
+            f = T.alloc_local((4,), "float32")
+            for v in T.serial(4):
+                a[v // 2, v % 2] = X[tx * 4 + v]
+            if form == "T.access_ptr":
+                T.call_extern("handle", "widen<4>", T.access_ptr(a, "r"), T.access_ptr(f, "w"), 0.5)
+            elif form == "data":
+                T.call_extern("handle", "widen<4>", a.data, f.data, 0.5)
+            elif form == "T.address_of":
+                T.call_extern("handle", "widen<4>", T.address_of(a), T.address_of(f), 0.5)
+            else:
+                T.call_extern("handle", "widen<4>", a.access_ptr("r"), f.access_ptr("w"), 0.5)
+            for v in T.serial(4):
+                Y[tx * 4 + v] = f[v]
+
+    return handed_over
 
 
 def pointed(name: str) -> Any:

@@ -62,6 +62,12 @@ def test_pointers_to_registers_are_read_and_written_lane_by_lane() -> None:
     assert torch.equal(y.reshape(-1, 4), expected)
 
 
+@pytest.mark.parametrize("form", ["T.access_ptr", "data", "T.address_of", "access_ptr"])
+def test_pointers_have_several_forms(form: str) -> None:
+    x = torch.randint(-128, 128, (4 * N,), dtype=torch.int8)
+    assert torch.equal(run(kernels.handed_over(form), x, torch.zeros(4 * N)), x.float() * 0.5)
+
+
 def test_only_lanes_that_come_there_call() -> None:
     x = torch.arange(N, dtype=torch.int32) % 7
     kernel = kernels.by_thread(lambda v: T.call_extern("int32", "divided", 1000, v), lambda v: v > 0)
@@ -120,6 +126,19 @@ def test_a_function_that_is_not_called_may_have_anything_in_it_that_c_has() -> N
     x = torch.randn(N)
     kernel = kernels.elementwise(lambda v: T.call_extern("float32", "clamp01", v), source=kernels.ASSEMBLY)
     assert torch.equal(run(kernel, x), x.clamp(0, 1))
+
+
+def test_what_cuda_has_by_itself_needs_no_source() -> None:
+    x = torch.tensor([0.5, 1.5, -2.5, 1e20]).repeat(N // 4)
+    kernel = kernels.elementwise(lambda v: T.call_extern("int32", "__float2int_rn", v), result="int32", source=None)
+    expected = torch.tensor([0, 2, -2, 2**31 - 1], dtype=torch.int32).repeat(N // 4)
+    assert torch.equal(run(kernel, x, torch.zeros(N, dtype=torch.int32)), expected)
+
+
+def test_a_function_of_nobody_s_is_refused_and_where_it_could_be_is_told() -> None:
+    kernel = kernels.elementwise(lambda v: T.call_extern("float32", "of_nobody", v), source=None)
+    with pytest.raises(UnsupportedError, match=r"the function of_nobody \(it does not compile.*imports no source"):
+        compile_virtual(kernel)
 
 
 def test_pointers_to_memory_of_several_threads_are_refused() -> None:

@@ -23,7 +23,8 @@ _INSTRUCTIONS = 16
 class DeviceCalls:
     """The calls of a program's writer."""
 
-    def __init__(self, writer: Writer, source: str):
+    def __init__(self, writer: Writer, source: str | None):
+        """``source``: what the kernel imports, ``None`` where its functions are not to be called."""
         self._w, self._source = writer, source
         self._compiled = functools.cache(self._on_host)
 
@@ -61,9 +62,13 @@ class DeviceCalls:
         return f"{w.named(function)}({', '.join((place.mask, *given))})"
 
     def _on_host(self, name: str, parameters: tuple[Parameter, ...], result: str) -> DeviceFunction:
-        if not self._source:
-            raise HostError("the kernel imports no source, T.import_source, that has it")
-        return on_host(self._source, name, parameters, result)
+        if self._source is None:
+            raise HostError("the author's own, or the compiler's")
+        try:
+            return on_host(self._source, name, parameters, result)
+        except HostError as error:
+            nowhere = "" if self._source else "; the kernel imports no source that has it, T.import_source"
+            raise HostError(f"{error}{nowhere}") from None
 
 
 def _is_pointer(arg: Any) -> bool:

@@ -40,7 +40,10 @@ _COMPILERS = ("c++", "g++", "clang++")
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off", "-w")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*\n?", re.MULTILINE)
 _ASSEMBLY = re.compile(r"\b(asm|__asm__)\b")
-_KNOWN = re.compile(r"[<\"](cuda|cuda_runtime|cuda_fp16|cuda_bf16|cstdint|stdint\.h|math\.h|cmath)(\.h)?[>\"]")
+_KNOWN = re.compile(
+    r"[<\"](cuda|cuda_runtime|cuda_fp16|cuda_bf16|tl_templates/cuda/common|cutlass/numeric_types|cstdint|stdint|math|cmath)"
+    r"(\.h)?[>\"]"
+)
 """Headers of which ``device_functions.hpp`` has what it has."""
 _SIGNALS = {8: "divides an integer by zero", 11: "follows a pointer to nowhere", 7: "follows a pointer to nowhere"}
 _GUARD, _FILL = 64, 0xA5

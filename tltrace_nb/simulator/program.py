@@ -156,7 +156,7 @@ class ProgramWriter:
         parameters: Sequence[Any],
         spreads: Mapping[Any, Spread],
         lines: Lines,
-        source: str = "",
+        source: str | None = None,
     ):
         self.gpu = gpu
         self.spreads = spreads
