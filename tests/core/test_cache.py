@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from caching import LIBRARY, Build, Compiler
 
-from tltrace_nb.core.compile import cache
+from tltrace_nb.core.compile import cache, entries
 
 
 @pytest.fixture
@@ -33,12 +33,12 @@ def kernel(compiler: Any, key: str = "a1") -> Any:
 
 
 def entry(key: str = "a1") -> Path:
-    return cache.cache_dir() / key
+    return entries.cache_dir() / key
 
 
 def left_over() -> list[str]:
     """What lies in the cache and is no entry."""
-    folder = cache.cache_dir()
+    folder = entries.cache_dir()
     return [path.name for path in folder.iterdir() if path.name.startswith(".")] if folder.is_dir() else []
 
 
@@ -61,7 +61,7 @@ def test_only_this_user_may_write_to_what_is_kept(compiler: Compiler) -> None:
         kernel(compiler)
     finally:
         os.umask(before)
-    for path in (cache.cache_dir(), entry(), *entry().iterdir()):
+    for path in (entries.cache_dir(), entry(), *entry().iterdir()):
         assert path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH) == 0
     assert kernel(compiler) == "loaded"
 
@@ -138,10 +138,10 @@ def test_random_damage_is_found_and_repaired(compiler: Compiler) -> None:
 
 def test_a_library_of_another_user_is_not_loaded(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel(compiler)
-    folder, me = cache.cache_dir(), os.getuid()
+    folder, me = entries.cache_dir(), os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: me + 1)
-    assert cache.cache_dir() != folder
-    monkeypatch.setattr(cache, "cache_dir", lambda: folder)
+    assert entries.cache_dir() != folder
+    monkeypatch.setattr(entries, "cache_dir", lambda: folder)
     assert kernel(compiler) != "loaded"
 
 
@@ -162,7 +162,7 @@ def test_an_entry_that_is_a_link_is_not_loaded(compiler: Compiler, tmp_path: Pat
 
 
 def test_where_nothing_can_be_kept_kernels_are_built(compiler: Compiler) -> None:
-    cache.cache_dir().parent.write_text("in the way")
+    entries.cache_dir().parent.write_text("in the way")
     kernel(compiler)
     assert kernel(compiler) != "loaded"
     assert compiler.built == 2
@@ -176,7 +176,7 @@ def test_what_another_process_keeps_meanwhile_stays(compiler: Compiler) -> None:
 
     kernel(meanwhile)
     assert kernel(compiler) == "loaded"
-    assert [path.name for path in cache.cache_dir().iterdir()] == ["a1"]
+    assert [path.name for path in entries.cache_dir().iterdir()] == ["a1"]
 
 
 def test_many_at_once_build_whole_entries(compiler: Compiler) -> None:
@@ -202,13 +202,13 @@ def test_the_kernels_used_longest_ago_go_first(compiler: Compiler, monkeypatch: 
         os.utime(entry(key), (then, then))
     kernel(compiler, "first")  # used, so that the second is older now
     kernel(compiler, "third")
-    assert sorted(path.name for path in cache.cache_dir().iterdir()) == ["first", "third"]
+    assert sorted(path.name for path in entries.cache_dir().iterdir()) == ["first", "third"]
 
 
 def test_what_processes_that_died_have_left_goes(compiler: Compiler) -> None:
     kernel(compiler)
     for name, age in (("old", 7200), ("new", 60)):
-        aside = cache.cache_dir() / f".new-{name}"
+        aside = entries.cache_dir() / f".new-{name}"
         aside.mkdir()
         then = aside.stat().st_mtime - age
         os.utime(aside, (then, then))
@@ -238,7 +238,7 @@ OPERATIONS += ["unlink", "rmdir", "replace"]
 @contextmanager
 def failing(monkeypatch: pytest.MonkeyPatch, operation: str, error: BaseException) -> Iterator[list[str]]:
     """Every call of an operation of the file system fails that concerns the cache; the calls."""
-    own, calls, folder = getattr(os, operation), [], str(cache.cache_dir().parent)
+    own, calls, folder = getattr(os, operation), [], str(entries.cache_dir().parent)
     descriptors: set[int] = set()
     own_open = os.open
 

@@ -23,7 +23,7 @@ from operations import Injector, Operation, found
 from recordings import RECORDED
 
 from tltrace_nb import cli, datasets, demo, distributed, load, trace
-from tltrace_nb.core.compile import cache, device
+from tltrace_nb.core.compile import cache, device, entries
 from tltrace_nb.core.compile.ir import shown_source
 from tltrace_nb.core.profile import Profile
 from tltrace_nb.core.runtime import environment, ping_pong
@@ -34,6 +34,7 @@ from tltrace_nb.data.sites import TABLE_ATTRIBUTE
 from tltrace_nb.data.slots import HEADER
 from tltrace_nb.distributed.gathered import Rank, merge
 from tltrace_nb.processes import Run, Traced
+from tltrace_nb.simulator.device_functions import HostError, on_host
 from tltrace_nb.widget import html
 
 # What the user then has.
@@ -42,6 +43,7 @@ PROFILES = Path(__file__).parents[1] / "recorded" / "profiles"
 AS_IT_WAS = "OSError with the name that was given; what stood there is as it was, and nothing lies beside it"
 THE_FILE = "the file, whole"
 THE_NAME = "an error that names the file"
+A_REASON = "an error that says why"
 THE_KERNEL = "the kernel; it is built again until it can be kept"
 A_LINE = "the outputs, and a line that says what could not be written, and why"
 THE_REST = "the program's exit code, and all that could be written and told"
@@ -202,8 +204,8 @@ def kernel_in_no_home(case: Case) -> None:
 
 def kernel_in_a_folder_of_all(case: Case) -> None:
     def prepare(_: Compiler) -> None:
-        cache.cache_dir().mkdir()
-        cache.cache_dir().chmod(0o777)
+        entries.cache_dir().mkdir()
+        entries.cache_dir().chmod(0o777)
 
     kernel(case, prepare)
 
@@ -215,15 +217,15 @@ def kernel_kept_before(case: Case) -> None:
 def kernel_damaged(case: Case) -> None:
     def prepare(compiler: Compiler) -> None:
         cache.cached(Build(), compiler)  # type: ignore[arg-type]
-        (cache.cache_dir() / "a1" / "kernel.so").write_text("cut")
+        (entries.cache_dir() / "a1" / "kernel.so").write_text("cut")
 
     kernel(case, prepare)
 
 
 def kernel_replaced_by_a_file(case: Case) -> None:
     def prepare(_: Compiler) -> None:
-        cache.cache_dir().mkdir(mode=0o700)
-        (cache.cache_dir() / "a1").write_text("in the way")
+        entries.cache_dir().mkdir(mode=0o700)
+        (entries.cache_dir() / "a1").write_text("in the way")
 
     kernel(case, prepare)
 
@@ -232,7 +234,7 @@ def kernel_in_a_full_cache(case: Case) -> None:
     def prepare(compiler: Compiler) -> None:
         case.patch.setenv("TLTRACE_CACHE_MIB", "0")
         cache.cached(Build("b2"), compiler)  # type: ignore[arg-type]
-        left = cache.cache_dir() / ".new-of-a-process-that-died"
+        left = entries.cache_dir() / ".new-of-a-process-that-died"
         left.mkdir()
         os.utime(left, (0, 0))
 
@@ -506,6 +508,20 @@ def helper(case: Case) -> None:
     assert isinstance(case.raised, type(case.error))
 
 
+def function(case: Case) -> None:
+    """A device function that was not compiled before."""
+    case.patch.setenv("TLTRACE_CACHE_DIR", str(case.folder / "cache"))
+    case.act(lambda: on_host("int f() { return 3; }", "f", (), "int32")(True))
+    if not case.interrupted:
+        assert isinstance(case.raised, (HostError, OSError))
+        assert str(case.error.strerror) in str(case.raised)  # type: ignore[attr-defined]
+
+
+def function_that_is_not_kept(case: Case) -> None:
+    (case.folder / "cache").write_text("in the way")
+    function(case)
+
+
 # ---- the table
 
 TABLE: list[tuple[str, str, Scenario, str]] = [
@@ -536,19 +552,23 @@ TABLE: list[tuple[str, str, Scenario, str]] = [
         THE_NAME,
     ),
     ("core.large._SlotsFile.rows", "os.preadv", read_lazily, THE_NAME),
-    ("core.compile.cache.cache_dir", "home", kernel_in_no_home, THE_KERNEL),
-    ("core.compile.cache._keep", "mkdir, stat, mkdir (2), export_library, read_bytes, rename", kernel, THE_KERNEL),
-    ("core.compile.cache._keep", "shutil.rmtree", kernel, THE_KERNEL),
-    ("core.compile.cache._keep", "chmod", kernel_in_a_folder_of_all, THE_KERNEL),
-    ("core.compile.cache._write", "os.open, os.write, os.fchmod, os.fsync, os.close", kernel, THE_KERNEL),
-    ("core.compile.cache._sync", "os.open, os.fsync, os.close", kernel, THE_KERNEL),
-    ("core.compile.cache._find", "os.path.lexists, os.utime", kernel_kept_before, THE_KERNEL),
-    ("core.compile.cache._checked", "read_bytes", kernel_kept_before, THE_KERNEL),
-    ("core.compile.cache._check_is_ours", "os.lstat", kernel_kept_before, THE_KERNEL),
-    ("core.compile.cache._discard", "rename, is_dir, shutil.rmtree", kernel_damaged, THE_KERNEL),
-    ("core.compile.cache._discard", "unlink", kernel_replaced_by_a_file, THE_KERNEL),
-    ("core.compile.cache._trim", "os.scandir, stat, shutil.rmtree", kernel_in_a_full_cache, THE_KERNEL),
-    ("core.compile.cache._size", "stat, os.scandir", kernel_in_a_full_cache, THE_KERNEL),
+    ("core.compile.entries.cache_dir", "home", kernel_in_no_home, THE_KERNEL),
+    ("core.compile.cache._keep.export", "export_library", kernel, THE_KERNEL),
+    ("core.compile.entries.keep", "mkdir, stat, mkdir (2), read_bytes, rename", kernel, THE_KERNEL),
+    ("core.compile.entries.keep", "shutil.rmtree", kernel, THE_KERNEL),
+    ("core.compile.entries.keep", "chmod", kernel_in_a_folder_of_all, THE_KERNEL),
+    ("core.compile.entries._write", "os.open, os.write, os.fchmod, os.fsync, os.close", kernel, THE_KERNEL),
+    ("core.compile.entries._sync", "os.open, os.fsync, os.close", kernel, THE_KERNEL),
+    ("core.compile.entries.found", "os.path.lexists, os.utime", kernel_kept_before, THE_KERNEL),
+    ("core.compile.entries._checked", "read_bytes", kernel_kept_before, THE_KERNEL),
+    ("core.compile.entries._check_is_ours", "os.lstat", kernel_kept_before, THE_KERNEL),
+    ("core.compile.entries._discard", "rename, is_dir, shutil.rmtree", kernel_damaged, THE_KERNEL),
+    ("core.compile.entries._discard", "unlink", kernel_replaced_by_a_file, THE_KERNEL),
+    ("core.compile.entries._trim", "os.scandir, stat, shutil.rmtree", kernel_in_a_full_cache, THE_KERNEL),
+    ("core.compile.entries._size", "stat, os.scandir", kernel_in_a_full_cache, THE_KERNEL),
+    ("simulator.device_functions._program", "read_text", function, A_REASON),
+    ("simulator.device_functions._compile", "subprocess.run", function, A_REASON),
+    ("simulator.device_functions._aside", "tempfile.TemporaryDirectory", function_that_is_not_kept, A_REASON),
     ("core.runtime.dumps.free_base", "mkdir, exists", dump, A_LINE),
     ("core.runtime.dumps.free_base", "stat, unlink", dump_that_fails, A_LINE),
     ("core.runtime.dumps._created", "touch", run_where_nothing_can_be_written, THE_REST),

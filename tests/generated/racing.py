@@ -2,9 +2,11 @@
 
 In: a kernel and a way to build it. Out: the races of its device functions, and which of them have a reason. A generated
 kernel synchronises nothing by itself, so a race in one is a fault of TileLang's or a false alarm. TileLang 0.1.15 has
-three such faults: a shared buffer used both in a pipeline and outside of it gets the memory of one stage; copies to a
-buffer that nothing in the pipeline reads go to one place and are not waited for, and others get its memory meanwhile; a
-``while`` loop has no barrier between its turns.
+six such faults, each seen in the device functions that it plans: a shared buffer used both in a pipeline and outside of
+it gets the memory of one stage; copies to a buffer that nothing in the pipeline reads go to one place and are not
+waited for, and others get its memory meanwhile; a ``while`` loop has no barrier between its turns; a copy in a loop
+inside of a pipelined one is read without a wait; so is the first copy of a pipeline whose number of turns, known at run
+time, is below its stages; a barrier that stands in one case of a branch is missing in the other.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from tvm import tirx
 
 from generated.check import How
 from generated.interpreter import inputs
-from generated.nodes import Kernel
+from generated.nodes import Add, Body, For, If, Int, Kernel, Load, Move, Product, Sum, statements
+from generated.nodes import walk as walk_nodes
 from generated.render import render
 from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.compile.active_threads import launches
@@ -51,13 +54,46 @@ def races(kernel: Kernel, how: How) -> Outcome:
     checked = Checked(scheduled, target, how.pass_configs, preset(how.gpu), lambda _: "")
     found, unknown = checked.races(arrays, {str(var.name): n for var, n in extents.items()}, grids)
     reasons = _misplanned(scheduled)
-    faults = tuple(race for race in found if any(f"{name}[" in race.element for name in reasons) or _only_copied(race))
+    not_awaited, without_barrier = _misplanned_tiles(kernel)
+
+    def is_fault(race: Race) -> bool:
+        by_kind = not_awaited if "a wait for the copy" in race.missing else without_barrier
+        return _only_copied(race) or any(f"{name}[" in race.element for name in reasons | by_kind)
+
+    faults = tuple(filter(is_fault, found))
     return Outcome(tuple(race for race in found if race not in faults), faults, unknown)
 
 
 def _only_copied(race: Race) -> bool:
     """Whether both sides are copies that nobody waited for, and nobody reads what they bring."""
     return all(side.who.startswith(("a TMA copy", "a cp.async copy")) for side in (race.first, race.second))
+
+
+def _misplanned_tiles(kernel: Kernel) -> tuple[set[str], set[str]]:
+    """Tiles whose copies are not waited for, and those between whose uses a barrier is missing."""
+    not_awaited: set[str] = set()
+    without_barrier: set[str] = set()
+    for s, above in statements(kernel):
+        if not isinstance(s, Load):
+            continue
+        loops = [a for a in above if isinstance(a, For)]
+        first = next((i for i, loop in enumerate(loops) if loop.kind == "pipelined"), None)
+        if first is not None:
+            pipeline = loops[first]
+            at_run_time = not isinstance(pipeline.extent, Int)
+            if at_run_time or loops[first + 1 :] or s.tile not in _read(pipeline.body):
+                not_awaited.add(s.tile)
+        if any(isinstance(a, If) and any(s is inner for inner, _ in walk_nodes(a.other or ())) for a in above):
+            without_barrier.add(s.tile)
+    return not_awaited, without_barrier
+
+
+def _read(body: Body) -> set[str]:
+    """The tiles that a body reads."""
+    found: set[str] = set()
+    for s, _ in walk_nodes(body):
+        found.update([s.a, s.b] if isinstance(s, Product) else [s.source] if isinstance(s, (Add, Move, Sum)) else [])
+    return found
 
 
 def _extents(scheduled: Any, arrays: Mapping[str, Array]) -> dict[Any, int]:

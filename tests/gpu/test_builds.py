@@ -135,7 +135,7 @@ PROGRAM = """
     import sys, tilelang, torch
     import tilelang.language as T
     from tltrace_nb import trace
-    from tltrace_nb.core.compile import cache
+    from tltrace_nb.core.compile import entries
 
     trace.enable()
 
@@ -159,7 +159,7 @@ PROGRAM = """
                         B[bx * 32 + i] = A[bx * 32 + i] * A[bx * 32 + i]
         return trace.finalize(square)
 
-    entries = len(list(cache.cache_dir().glob("[0-9a-f]*"))) if cache.cache_dir().exists() else 0
+    entries = len(list(entries.cache_dir().glob("[0-9a-f]*"))) if entries.cache_dir().exists() else 0
     a = torch.full((64,), 3.0, device="cuda")
     resumed()(a)
     events = trace.last.events

@@ -128,6 +128,8 @@ def covered(subject: Subject, i: int, mutant: Mutant) -> str:
     """Why a mutant changes nothing, empty if nothing says so: another synchronisation does the same."""
     every = syncs(subject.functions[i])
     gone = every[mutant.number]
+    if mutant.how == "move" and "expect_tx" in op_name(gone):
+        return "a phase ends with its bytes, whether they are announced before or behind the copies' begin"
     if mutant.kind == "sync_threads" and _before_reduction(subject.functions[i], gone):
         return "a reduction begins with a barrier"
     for other in every:
@@ -144,7 +146,8 @@ def _accesses(s: Stmt) -> bool:
     """Whether a statement accesses shared memory, or starts what does."""
     names = ("wgmma", "ldmatrix", "stmatrix", "cp_async", "tma_", "atomic")
     for inner, _ in walk(s):
-        if any(part in op_name(inner) for part in names) and not kind(inner):
+        name = op_name(inner)
+        if any(part in name for part in names) and "descriptor" not in name and not kind(inner):
             return True
         if isinstance(inner, (tirx.BufferStore, tirx.Evaluate)) and (_reduces(inner) or "shared.dyn" in _scopes(inner)):
             return True

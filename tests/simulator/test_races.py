@@ -26,6 +26,7 @@ from tltrace_nb import trace
 from tltrace_nb.core.runtime.virtual import simulate
 from tltrace_nb.explorer.facts import facts_of, table_html
 from tltrace_nb.simulator.errors import RaceError
+from tltrace_nb.simulator.races import kernel as kernel_races
 
 KERNELS = __file__.replace("test_races", "race_kernels")
 
@@ -169,3 +170,40 @@ def test_no_reference_has_a_race(reference: Reference) -> None:
             reference.build(), inputs, out_idx=out_idx, gpu=gpu, functional=False, races="error", pass_configs=configs
         )
         assert "races" not in found.meta.note
+
+
+def _again(elsewhere: bool = False) -> Any:
+    if elsewhere:
+
+        @T.prim_func
+        def again(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+            with T.Kernel(1, threads=128):
+                tx = T.get_thread_binding()
+                s = T.alloc_shared((128,), "float32")
+                s[tx] = A[tx]
+                B[tx] = s[127 - tx]  # there
+
+        return again
+
+    @T.prim_func
+    def again(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((128,), "float32")
+            s[tx] = A[tx]
+            B[tx] = s[127 - tx]  # here
+
+    return again
+
+
+def test_kernels_that_are_alike_are_planned_once_and_tell_their_own_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans: list[Any] = []
+    own = kernel_races.planned
+    monkeypatch.setattr(kernel_races, "planned", lambda *given: plans.append(given) or own(*given))
+    assert races(_again(), torch.ones(128)) == []
+    first = len(plans)
+    assert races(_again(), torch.ones(128)) == []
+    assert len(plans) == first
+    for elsewhere, line in ((False, "here"), (True, "there"), (False, "here")):  # other pass configs: another plan
+        (race,) = races(_again(elsewhere), torch.ones(128), added=False)
+        assert race.second.source == line_of(__file__, line)

@@ -193,6 +193,25 @@ def broadcast_and_reverse():
     return broadcast_and_reverse
 
 
+@case(lambda: (normal(256, dtype=torch.float16),), lambda a: a.reshape(64, 2, 2).flip(0, 1).reshape(-1) * 2)
+def arrays_of_vectors():
+    """Vectors as the elements of registers and of shared memory."""
+
+    @T.prim_func
+    def arrays_of_vectors(A: T.Tensor((256,), "float16"), B: T.Tensor((256,), "float16")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            held = T.alloc_local((2,), "float16x2")
+            s = T.alloc_shared((2, 64), "float16x2")
+            for i in T.serial(2):
+                held[i] = A[T.Ramp(tx * 4 + i * 2, 1, 2)]
+                s[1 - i, 63 - tx] = held[i] + held[i]
+            for i in T.serial(2):
+                B[T.Ramp(tx * 4 + i * 2, 1, 2)] = s[i, tx]
+
+    return arrays_of_vectors
+
+
 @case(lambda: (normal(512, dtype=torch.float32),), lambda a: a.reshape(4, 128).sum(0), tolerance=1e-4)
 def workspace():
     """Memory that the kernel allocates for itself, written by one launch and read by the next."""

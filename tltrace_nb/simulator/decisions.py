@@ -108,7 +108,7 @@ ATTRIBUTES: Mapping[str, Decision] = {
     "pragma_unroll_explicit": "the compiler's way to write a loop",
     "pragma_auto_unroll_max_step": "the compiler's way to write a loop",
     "pragma_unroll_factor": "the compiler's way to write a loop",
-    "pragma_import_c": "its functions are refused where they are called, unless they are known",
+    "pragma_import_c": "its functions are compiled for the host, or refused, where they are called",
 }
 """Keys of attributes."""
 
@@ -119,7 +119,7 @@ LAUNCH: Mapping[str, Decision] = {
     "cluster_dims": DONE,
     "safe_value_map": DONE,
     "layout_map": "where elements lie, not what they are",
-    "pragma_import_c": "its functions are refused where they are called, unless they are known",
+    "pragma_import_c": "its functions are compiled for the host, or refused, where they are called",
     "l2_hit_ratio_map": "asks the cache to keep a buffer: changes speed, not values",
     "tl.ws_schedule": "TileLang's scheduler has carried it out",
     "tl.non_restrict_params": "forbids the compiler to assume something: buffers may be the same memory here anyway",

@@ -241,7 +241,7 @@ class Expressions:
         if name == "call_pure_extern":
             return self._helper(e, place)
         if name == "call_extern":
-            raise self._w.unsupported(f"the function {e.args[0].value}", e)
+            return self._w.calls.value(e, place)
         if name in ("fma", "ieee_fmaf"):
             values, rounding = _without_rounding(e.args)
             given = ", ".join(self(x, place) for x in values)
@@ -262,7 +262,7 @@ class Expressions:
             buffer = self._w.parameter(e.args[1].args[1], e)
             self._w.count_access(buffer, "load", [e.args[2]])
             return f"{self._w.buffer(buffer, e)}.at({self(e.args[2], place)})"
-        raise self._w.unsupported(f"the function {name}", e)
+        return self._w.calls.value(e, place)
 
     def _threads(self, name: str, e: Any, place: Place) -> str:
         """Intrinsics that ask who is executing, or that talk to other threads."""
@@ -330,13 +330,14 @@ class Expressions:
         return f"choose({asked}, {', '.join(results)})"
 
     def _is_plain(self, e: Expr) -> bool:
-        """Whether an expression reads no memory and waits for nobody."""
+        """Whether an expression reads no memory, calls nothing of the author's, and waits for nobody."""
         plain = True
 
         def visit(node: Any) -> None:
             nonlocal plain
             name = str(getattr(getattr(node, "op", None), "name", ""))
             plain = plain and not isinstance(node, tirx.BufferLoad) and "if_then_else" not in name
+            plain = plain and not ("extern" in name and not str(node.args[0].value).startswith("__tlt_"))
             plain = plain and not any(part in name for part in ("sync", "atomic", "shuffle", "ballot", "reduce", "rng"))
             plain = plain and not isinstance(
                 node, (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod, tirx.And, tirx.Or)

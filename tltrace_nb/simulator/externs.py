@@ -1,7 +1,8 @@
 """Functions that a kernel calls by their names in CUDA, as operations, before anything else looks at them.
 
 In: the body of a launch. Out: the same body, in which ``T.call_extern("float32", "__expf", x)`` is ``T.exp(x)``, and
-``T.dp4a`` a store of the sum that it makes. A function of the author's stays, and is refused later.
+``T.dp4a`` a store of the sum that it makes. A function of the author's stays, and gets its pointers to registers in one
+form, ``T.address_of`` an element.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from typing import Any
 
 from tvm import tirx
 
-from tltrace_nb.core.compile.ir import Stmt, ir_transform, span_of
+from tltrace_nb.core.compile.ir import Stmt, ir_transform, post_order_visit, span_of
+from tltrace_nb.simulator.intrinsics import OTHER_TRACERS, PRINTS
+from tltrace_nb.simulator.uniformity import LOCAL_SCOPES
 
 _EXTERN = ("tirx.call_extern", "tirx.call_pure_extern")
 _SAME = (
@@ -36,7 +39,33 @@ _NEIGHBOURS = 4
 
 def as_operations(body: Stmt) -> Stmt:
     """The body without the functions of CUDA that are known."""
-    return ir_transform(body, None, _operation, ["tirx.Call", "tirx.Evaluate"])
+    body = ir_transform(body, None, _operation, ["tirx.Call", "tirx.Evaluate"])
+    registers: dict[Any, Any] = {}
+
+    def note(node: Any) -> None:
+        if isinstance(node, (tirx.BufferLoad, tirx.BufferStore)) and str(node.buffer.scope()) in LOCAL_SCOPES:
+            registers.setdefault(node.buffer.data, node.buffer)
+
+    def pointed(node: Any) -> Any:
+        if not (name := _function(node)) or name.startswith(("__tlt_", PRINTS, *OTHER_TRACERS)):
+            return None
+        args = [node.args[0], *(_address(arg, registers) for arg in node.args[1:])]
+        return tirx.Call(node.dtype, node.op, args, node.annotations)
+
+    post_order_visit(body, note)
+    return ir_transform(body, None, pointed, ["tirx.Call"])
+
+
+def _address(arg: Any, registers: dict[Any, Any]) -> Any:
+    """A pointer to the registers of a thread as the address of an element; any other argument as it is."""
+    data, offset = arg, 0
+    if str(getattr(getattr(arg, "op", None), "name", "")) == "tirx.tvm_access_ptr":
+        data, offset = arg.args[1:3]
+    buffer = registers.get(data) if isinstance(data, tirx.Var) else None
+    if buffer is None or (len(buffer.shape) > 1 and not (isinstance(offset, (int, tirx.IntImm)) and int(offset) == 0)):
+        return arg
+    first = [*(tirx.IntImm("int32", 0) for _ in buffer.shape[1:]), offset]
+    return tirx.address_of(tirx.BufferLoad(buffer, first))
 
 
 def _operation(node: Any) -> Any:

@@ -59,6 +59,8 @@ def needed_data(body: Stmt) -> Callable[[Any], bool]:
                 wanted.update(read(s.min) | read(s.extent))
             case tirx.Bind():
                 addresses(s.value)
+                if str(s.var.dtype) == "handle":
+                    wanted.update(read(s.value))
             case tirx.Evaluate() if isinstance(s.value, tirx.Call):
                 _call(op_name(s), s.value, wanted, flows, read, addresses)
     for s, _ in walk(body):

@@ -384,6 +384,11 @@ class Registers:
         found: Array = self.a.reshape((*self.a.shape[:rank], -1))[..., start : start + count]
         return found if math.prod(found.shape[:rank]) > 1 else found.reshape(-1)
 
+    def by_lane(self) -> Array:
+        """The elements of every lane, ``[lanes, elements]``, which may be changed."""
+        self._spread()
+        return self.a.reshape(math.prod(self.lanes), -1)
+
     def fill(self, values: Any) -> None:
         """Store the same array in every lane."""
         self.a[...] = values

@@ -27,6 +27,7 @@ from tltrace_nb.core.compile.ir import Expr, Stmt, op_name, post_order_visit, wa
 from tltrace_nb.core.compile.swizzle import is_inner, pattern
 from tltrace_nb.data.sites import Rasterisation
 from tltrace_nb.simulator import bits, tiles, values, warps
+from tltrace_nb.simulator.calls import DeviceCalls
 from tltrace_nb.simulator.costing import Tally
 from tltrace_nb.simulator.costs import Unit
 from tltrace_nb.simulator.errors import UnsupportedError, unsupported
@@ -36,6 +37,7 @@ from tltrace_nb.simulator.memory import Registers, dtype_of
 from tltrace_nb.simulator.nest_traffic import Access
 from tltrace_nb.simulator.nests import Nests
 from tltrace_nb.simulator.packed import PACKED
+from tltrace_nb.simulator.pointers import POINTED, behind_pointers
 from tltrace_nb.simulator.register_reuse import InHand
 from tltrace_nb.simulator.source_lines import Lines
 from tltrace_nb.simulator.spills import spilled
@@ -118,14 +120,16 @@ def compile_launch(
     parameters: Sequence[Any],
     spreads: Mapping[Any, Spread],
     lines: Lines,
+    source: str = "",
 ) -> Program:
     """Compile a launch. ``needed`` tells which buffers' contents matter, ``parameters`` are the kernel's buffers.
 
-    ``spreads`` are the layouts of the fragments, by their data, and ``lines`` tells where statements come from. Raises
-    ``UnsupportedError`` naming the kernel, the line and what it uses.
+    ``spreads`` are the layouts of the fragments, by their data, ``lines`` tells where statements come from, and
+    ``source`` is the CUDA source that the kernel imports. Raises ``UnsupportedError`` naming the kernel, the line and
+    what it uses.
     """
     with _deep_expressions():
-        return ProgramWriter(name, shape, gpu, needed, annotations, parameters, spreads, lines).program()
+        return ProgramWriter(name, shape, gpu, needed, annotations, parameters, spreads, lines, source).program()
 
 
 @contextlib.contextmanager
@@ -152,6 +156,7 @@ class ProgramWriter:
         parameters: Sequence[Any],
         spreads: Mapping[Any, Spread],
         lines: Lines,
+        source: str | None = None,
     ):
         self.gpu = gpu
         self.spreads = spreads
@@ -173,6 +178,7 @@ class ProgramWriter:
         self.statements = Statements(self)
         self.tiles = TileOperators(self)
         self.nests = Nests(self)
+        self.calls = DeviceCalls(self, source)
         self._name, self._shape, self._annotations = name, shape, annotations
         self._lines: list[str] = []
         self._origins: list[str] = []
@@ -187,6 +193,7 @@ class ProgramWriter:
         self._constants: dict[str, Any] = {}
         self._scalars: list[Any] = []
         self._loaded = loaded_fragments(shape.body)
+        self._pointers = behind_pointers(shape.body)
         self._parameters = {buffer.data: buffer for buffer in parameters}
         self.thread_groups = ThreadGroups(shape, self._evaluate)
         self.varying = Varying(shape, self.thread_groups.is_split)
@@ -214,7 +221,7 @@ class ProgramWriter:
                 head.append(f"    b{use.number} = {self.registers_text(use.buffer, '(c.n, )')}")
             elif use.scope in BARRIER_SCOPES:
                 head.append(f"    b{use.number} = c.barriers({use.number})")
-            else:
+            elif use.scope != POINTED:
                 head.append(f"    b{use.number} = c.view({use.number})")
         head += [f"    s{i} = c.scalars[{i}]" for i in range(len(self._scalars))]
         if any(use.scope in BARRIER_SCOPES for use in uses):
@@ -224,7 +231,7 @@ class ProgramWriter:
         arrivals = {number: tuple(dict.fromkeys(found)) for number, found in self._arrivals.items()}
         namespace = {**NAMES, **self._constants}
         exec(compile(source, FILE, "exec"), namespace)
-        memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES))
+        memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES, POINTED))
         barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
         run: Callable[[Any], GeneratorType[Any, None, None]] = namespace["run"]
         scalars = tuple(self._scalars)
@@ -335,8 +342,18 @@ class ProgramWriter:
             if any(str(b.dtype) != str(buffer.dtype) and {str(b.dtype), str(buffer.dtype)} & {*PACKED}
                    for b in self._buffers if b.data.same_as(buffer.data)):  # fmt: skip
                 raise self.unsupported(f"{buffer.name} being seen as {buffer.dtype} and as another type", node)
+            scope = POINTED if buffer.data in self._pointers else scope
             self._buffers[buffer] = BufferUse(len(self._buffers), buffer, scope)
         return f"b{self._buffers[buffer].number}"
+
+    def point(self, pointer: Any, address: str, place: Place) -> None:
+        """Let a pointer have an address: the buffers behind it are there from here on."""
+        for buffer in self._pointers[pointer]:
+            if str(buffer.scope()) != "global" or str(buffer.dtype) in PACKED:
+                raise self.unsupported(f"pointers to {buffer.dtype} in memory of the scope {buffer.scope()}", buffer)
+            shape, strides = (self.expressions.index(extents, place) for extents in (buffer.shape, buffer.strides))
+            about = f"{self.dtype(str(buffer.dtype), buffer)}, {str(buffer.name)!r}"
+            self.line(f"{self.buffer(buffer, buffer)} = c.cta.memory.view({address}, ({shape}), ({strides}), {about})")
 
     def barriers(self, buffer: Any, node: Any) -> str:
         """A barrier buffer's name."""

@@ -26,6 +26,7 @@ from tltrace_nb.core.compile.active_threads import LaunchShape, launches
 from tltrace_nb.core.compile.interrupts import named_errors
 from tltrace_nb.core.compile.ir import ROOT_BLOCK, source_of, walk
 from tltrace_nb.core.compile.lowering import Lowering, prepare
+from tltrace_nb.core.compile.names import imported_sources
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.data.left_out import slots_rows
@@ -39,6 +40,7 @@ from tltrace_nb.simulator.footprint import footprint, shared_buffers
 from tltrace_nb.simulator.fragments import spreads
 from tltrace_nb.simulator.liveness import needed_data
 from tltrace_nb.simulator.memory import Array, dtype_of
+from tltrace_nb.simulator.pointers import behind_pointers
 from tltrace_nb.simulator.predicates import as_branches
 from tltrace_nb.simulator.program import Program, compile_launch
 from tltrace_nb.simulator.races.kernel import Checked, checked_once
@@ -167,8 +169,8 @@ class SimulatedKernel:
             try:
                 launched()
             except UnwrittenError as error:
-                if self.uninitialised == "error":
-                    raise
+                if self.uninitialised == "error" or any(behind_pointers(s.body) for s in self.shapes):
+                    raise  # what lies behind a pointer cannot be brought back
 
                 def watched(watch: Watch) -> Any:
                     launched(watch)
@@ -315,6 +317,7 @@ def compile_for(
         dict(s.annotations) for s, _ in walk(ready.body) if isinstance(s, tirx.SBlock) and s.name_hint == ROOT_BLOCK
     )
     everything: Callable[[Any], bool] = lambda _: True  # noqa: E731
+    source = "\n".join(dict.fromkeys(imported_sources(lowering.bare)))
     programs = tuple(
         compile_launch(
             lowering.table.kernel,
@@ -325,6 +328,7 @@ def compile_for(
             list(ready.buffer_map.values()),
             layouts,
             lines(shape.body, lowering.marked.func, lowering.table, number),
+            source,
         )
         for number, (shape, annotations) in enumerate(zip(shapes, notes, strict=True))
     )

@@ -57,9 +57,11 @@ class Statements:
                 if s.attr_key == "reduce_scope":
                     w.combiner = type(s.node.result[0]).__name__
                 return self(s.body, place)
+            case tirx.Bind() if str(s.var.dtype) == "handle":
+                if place.grid or w.varying(s.value):
+                    raise w.unsupported("pointers that differ from thread to thread", s)
+                w.point(s.var, w.expressions(s.value, place), place)
             case tirx.Bind():
-                if str(s.var.dtype) == "handle":
-                    raise w.unsupported("pointers in variables", s)
                 if w.is_data(s.value):
                     w.data.add(s.var)
                 value = w.expressions(s.value, place)

@@ -21,6 +21,7 @@ from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.engine import Engine
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.memory import Array, View, dtype_of
+from tltrace_nb.simulator.pointers import Addresses
 from tltrace_nb.simulator.program import BufferUse, Program
 from tltrace_nb.simulator.thread_group import Cta, ThreadGroup
 from tltrace_nb.simulator.unwritten import Watch
@@ -67,6 +68,7 @@ class Layout:
         for use in program.buffers:
             kinds.setdefault(use.buffer.data, set()).add(str(use.buffer.dtype))
         self._tracked = {d for d, names in kinds.items() if len(names) == 1} if tracked else set()
+        self._memory = Addresses(arrays.values(), guarded)
         self._global: dict[int, View] = {}
         for use in program.buffers:
             if use.scope == "global":
@@ -104,7 +106,7 @@ class Layout:
             x, y, z = self._blocks(pattern)[:, cta_number].tolist()
             return x, y, z
 
-        cta = Cta(self.name, cta_number, block, cluster, rank, blocks)
+        cta = Cta(self.name, cta_number, block, cluster, rank, blocks, self._memory)
         store: dict[Any, tuple[Array, Array | None]] = {}
         barriers: dict[Any, list[Mbarrier]] = {}
 

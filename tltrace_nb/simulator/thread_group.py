@@ -18,6 +18,7 @@ from tltrace_nb.simulator.barriers import Mbarrier
 from tltrace_nb.simulator.costing import Cost
 from tltrace_nb.simulator.errors import SimulationError, StepLimitError
 from tltrace_nb.simulator.memory import Array, Mask, View
+from tltrace_nb.simulator.pointers import Addresses
 from tltrace_nb.simulator.printing import printed
 from tltrace_nb.simulator.randoms import Random
 from tltrace_nb.simulator.yields import CopyAsync, CopyTma, Load, Meet, Multiply, Sync, Until
@@ -45,7 +46,10 @@ class Clockwork(Protocol):
 
 
 class Cta:
-    """One CTA on its SM. ``block`` are the hardware's indices, ``blocks`` those that a pattern maps them to."""
+    """One CTA on its SM. ``block`` are the hardware's indices, ``blocks`` those that a pattern maps them to.
+
+    ``memory``: what pointers may point to.
+    """
 
     def __init__(
         self,
@@ -55,11 +59,13 @@ class Cta:
         cluster: Any,
         rank: int,
         blocks: Callable[[Rasterisation], tuple[int, int, int]],
+        memory: Addresses,
     ):
         self.name = name
         self.number = number
         self.block = block
         self.blocks = blocks
+        self.memory = memory
         self.cluster = cluster
         self.rank = rank
         self.thread_groups: list[ThreadGroup] = []

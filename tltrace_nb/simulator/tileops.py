@@ -71,7 +71,7 @@ class TileOperators:
         elif name == "call_extern" and str(call.args[0].value).startswith(PRINTS):
             self._print(call, place)
         elif name == "call_extern" and not str(call.args[0].value).startswith(OTHER_TRACERS):
-            raise self._w.unsupported(f"the function {call.args[0].value}", call)
+            self._w.calls.statement(call, place)
         elif name not in NOTHING:
             raise self._w.unsupported(f"the operation {name}", call)
 

@@ -18,6 +18,8 @@ from tltrace_nb.core.compile.ir import Expr, Stmt, children, op_name, post_order
 LOCAL_SCOPES = ("local", "local.var")
 PARALLEL = tirx.ForKind.PARALLEL
 
+POINTERS = ("tl.access_ptr", "tirx.address_of")
+"""Operators that give a pointer to an element."""
 _BY_THREAD = (
     "get_lane_idx", "get_warp_idx", "get_warp_idx_sync", "get_warp_group_idx", "tl_shuffle_elect", "shfl",
     "warp_shuffle", "_ret_elem_op", "any_sync", "all_sync", "ballot", "warp_reduce",
@@ -60,6 +62,8 @@ class Varying:
         return found
 
     def _visit(self, s: Stmt, masked: bool) -> None:
+        if isinstance(s, (tirx.Evaluate, tirx.Bind, tirx.BufferStore)):
+            self.buffers |= _handed_over(s.value)
         match s:
             case tirx.BufferStore():
                 local = str(s.buffer.scope()) in LOCAL_SCOPES
@@ -94,3 +98,19 @@ class Varying:
         if op_name(s).endswith(("loop_break", "break_loop", "continue_loop")):
             return masked
         return any(self.breaks(child, masked) for child in children(s))
+
+
+def _handed_over(e: Expr) -> set[Any]:
+    """The ``local`` buffers to which an expression hands a function a pointer: it may store anything there."""
+    found: set[Any] = set()
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tirx.Call) and "call_" in str(getattr(node.op, "name", "")):
+            for arg in node.args:
+                if str(getattr(getattr(arg, "op", None), "name", "")) in POINTERS:
+                    buffer = getattr(arg.args[0], "buffer", None)
+                    found.update({buffer.data} if buffer is not None and str(buffer.scope()) in LOCAL_SCOPES else ())
+
+    if not isinstance(e, (int, float)):
+        post_order_visit(e, visit)
+    return found

@@ -1,8 +1,8 @@
 """Vector statements, written out element by element before anything else looks at them.
 
 In: the body of a launch. Out: the same body, in which a store of a vector is a store of each of its elements, a vector
-variable is one for each element, and ``ldg``, ``stg``, ``lds``, ``sts`` are loads and stores of elements. All elements
-are computed before the first is stored.
+variable is one for each element, an array of vectors has one dimension more, and ``ldg``, ``stg``, ``lds``, ``sts`` are
+loads and stores of elements. All elements are computed before the first is stored.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class _Elements:
     def __init__(self, buffers: dict[Any, Any]):
         self._buffers = buffers
         self._parts: dict[Any, list[Any]] = {}
+        self._arrays: dict[Any, Any] = {}
 
     # ---- statements
 
@@ -76,15 +77,31 @@ class _Elements:
         return sequence(tirx.Bind(v, e, span_of(s)) for v, e in zip(names, elements, strict=True))
 
     def _store(self, s: Any) -> Stmt:
-        if DataType(str(s.buffer.dtype)).lanes > 1:
-            raise _UnknownKindError
         count = max(lanes_of(e) for e in (s.value, *s.indices))
         values: list[Any] = [self.lane(s.value, k) for k in range(count)]
-        places = [[self.lane(i, k) for i in s.indices] for k in range(count)]
+        buffer, places = s.buffer, [[self.lane(i, k) for i in s.indices] for k in range(count)]
+        if DataType(str(s.buffer.dtype)).lanes > 1:
+            buffer, places = self._of_elements(s.buffer), [self._element_of(s, k) for k in range(count)]
         names = [tirx.Var(f"e{k}", str(v.dtype)) for k, v in enumerate(values)] if count > 1 else []
         steps = [tirx.Bind(n, v, span_of(s)) for n, v in zip(names, values, strict=False)]
         stores = zip(names or values, places, strict=True)
-        return sequence([*steps, *(tirx.BufferStore(s.buffer, v, p, None, span_of(s)) for v, p in stores)])
+        return sequence([*steps, *(tirx.BufferStore(buffer, v, p, None, span_of(s)) for v, p in stores)])
+
+    def _of_elements(self, buffer: Any) -> Any:
+        """An array of vectors as one of their elements, which has them as its last dimension."""
+        if str(buffer.scope()) == "global":  # a tensor of the caller's, whose shape is another one
+            raise _UnknownKindError
+        if buffer not in self._arrays:
+            shape = (*buffer.shape, int(DataType(str(buffer.dtype)).lanes))
+            name, scope = str(buffer.name), str(buffer.scope())
+            self._arrays[buffer] = tirx.decl_buffer(shape, _element(buffer), name, data=buffer.data, scope=scope)
+        return self._arrays[buffer]
+
+    def _element_of(self, access: Any, k: int) -> list[Any]:
+        """The indices of an element of a vector in an array of vectors."""
+        if any(lanes_of(i) > 1 for i in access.indices):
+            raise _UnknownKindError
+        return [*(self.lane(i, 0) for i in access.indices), tirx.IntImm("int32", k)]
 
     def _stored(self, call: Any) -> Stmt:
         """``stg`` and ``sts``: words of 32 bits as elements of the buffer."""
@@ -118,6 +135,8 @@ class _Elements:
                 return tirx.Cast(_element(e), self.lane(e.value, k))
             case tirx.BufferLoad() if DataType(str(e.buffer.dtype)).lanes == 1:
                 return tirx.BufferLoad(e.buffer, [self.lane(i, k) for i in e.indices])
+            case tirx.BufferLoad():
+                return tirx.BufferLoad(self._of_elements(e.buffer), self._element_of(e, k))
             case tirx.Call():
                 return self._call(e, k)
             case tirx.Not():

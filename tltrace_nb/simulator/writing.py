@@ -98,6 +98,13 @@ class TileWriter(Protocol):
     def count(self, extents: list[Expr], place: Place) -> str: ...
 
 
+class CallWriter(Protocol):
+    """The part that writes calls of the author's functions."""
+
+    def value(self, call: Any, place: Place) -> str: ...
+    def statement(self, call: Any, place: Place) -> None: ...
+
+
 class Writer(Protocol):
     """The text of a program while it is made; ``program.ProgramWriter`` is one."""
 
@@ -133,6 +140,8 @@ class Writer(Protocol):
     def tiles(self) -> TileWriter: ...
     @property
     def nests(self) -> NestWriter: ...
+    @property
+    def calls(self) -> CallWriter: ...
 
     def line(self, text: str) -> None:
         """Append a line."""
@@ -172,6 +181,9 @@ class Writer(Protocol):
 
     def buffer(self, buffer: Any, node: Any) -> str:
         """A buffer's name."""
+
+    def point(self, pointer: Any, address: str, place: Place) -> None:
+        """Let a pointer have an address: the buffers behind it are there from here on."""
 
     def barriers(self, buffer: Any, node: Any) -> str:
         """A barrier buffer's name."""

@@ -1,7 +1,9 @@
-# device: card
+# device: either
 # build: ptr_gemm(3, 64, 128, 128)
 # auto main: launches=1 ctas=6 'gemm A_shared·B_shared'=24
 """A grouped GEMM whose operands are found through tables of addresses."""
+
+import argparse
 
 import tilelang
 import tilelang.language as T
@@ -34,16 +36,20 @@ def ptr_gemm(G, M, N, K, bm=64, bn=64, bk=32):
 
 
 def table(tensors):
-    return torch.tensor([t.data_ptr() for t in tensors], dtype=torch.int64, device="cuda")
+    return torch.tensor([t.data_ptr() for t in tensors], dtype=torch.int64, device=tensors[0].device)
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cuda")
+    device = parser.parse_args().device
     torch.manual_seed(0)
-    As = [torch.randn(64, 128, device="cuda").half() for _ in range(3)]
-    Bs = [torch.randn(128, 128, device="cuda").half() for _ in range(3)]
-    Cs = [torch.empty(64, 128, device="cuda", dtype=torch.float16) for _ in range(3)]
+    As = [torch.randn(64, 128).half().to(device) for _ in range(3)]
+    Bs = [torch.randn(128, 128).half().to(device) for _ in range(3)]
+    Cs = [torch.empty(64, 128, device=device, dtype=torch.float16) for _ in range(3)]
     ptr_gemm(3, 64, 128, 128)(table(As), table(Bs), table(Cs))
-    torch.cuda.synchronize()
+    if device == "cuda":
+        torch.cuda.synchronize()
     for i, (a, b, c) in enumerate(zip(As, Bs, Cs)):
         torch.testing.assert_close(c, (a.float() @ b.float()).half(), rtol=1e-2, atol=1e-1)
         print("group", i, "ok")

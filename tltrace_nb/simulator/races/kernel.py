@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import tilelang  # noqa: F401  (puts the tvm that TileLang bundles on the path)
+import tvm
 from tvm import tirx
 
 from tltrace_nb.base.attached import attached
 from tltrace_nb.base.gpus import Gpu
-from tltrace_nb.core.compile.ir import Stmt, op_name, walk
+from tltrace_nb.core.compile.ir import Stmt, op_name, source_of, walk
 from tltrace_nb.core.compile.schedule import pass_context, planned
 from tltrace_nb.simulator.errors import UnsupportedError
 from tltrace_nb.simulator.memory import Array
@@ -63,14 +65,10 @@ class Checked:
     @functools.cached_property
     def programs(self) -> list[DeviceProgram] | str:
         """The device functions as programs, or why there are none."""
-        try:
-            return [compile_device(func, self.gpu) for func in self._functions(self.scheduled)]
-        except UnsupportedError as error:
-            return str(error)
-        except Exception as error:  # TileLang's passes raise whatever they raise: it could not be compiled for a GPU
-            return f"TileLang does not compile it: {str(error).strip().partition(chr(10))[0]}"
+        return _programs(_Planned(self))
 
-    def _functions(self, scheduled: Any) -> list[Any]:
+    def functions(self, scheduled: Any) -> list[Any]:
+        """The device functions that TileLang plans."""
         with pass_context(self.pass_configs):
             module = planned(scheduled, self.target)
         return device_functions(module)
@@ -83,9 +81,40 @@ class Checked:
             if all(isinstance(e, tirx.IntImm) for e in buffer.shape):
                 shapes[str(buffer.name)] = tuple(int(e) for e in buffer.shape)
         functions = [program.func for program in programs]
-        words = Words(device_lines(functions, self._functions(noted(self.scheduled, self.line_of))), shapes)
+        words = Words(device_lines(functions, self.functions(noted(self.scheduled, self.line_of))), shapes)
         races = [words.race(program, conflict) for program, conflict in found.conflicts]
         return list({(race.first, race.second, race.element.partition("[")[0]): race for race in races}.values())
+
+
+class _Planned:
+    """What decides the device functions of a kernel; equal to another that has all of it alike, lines included."""
+
+    def __init__(self, checked: Checked):
+        self.checked = checked
+        # Structural equality looks neither at names, by which arguments are found, nor at lines, which races tell.
+        sources = tuple(source_of(s) for s, _ in walk(checked.scheduled.body))
+        configs = repr(sorted((checked.pass_configs or {}).items()))
+        self._key = checked.scheduled.script(), sources, configs, checked.gpu
+
+    def __hash__(self) -> int:
+        return hash(self._key[:3])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Planned) or self._key != other._key:
+            return False
+        return bool(tvm.ir.structural_equal(self.checked.scheduled, other.checked.scheduled))
+
+
+@functools.lru_cache(maxsize=64)
+def _programs(of: _Planned) -> list[DeviceProgram] | str:
+    """The programs of a kernel, planned once for all that are alike: a cell that is run again makes a new PrimFunc."""
+    checked = of.checked
+    try:
+        return [compile_device(func, checked.gpu) for func in checked.functions(checked.scheduled)]
+    except UnsupportedError as error:
+        return str(error)
+    except Exception as error:  # TileLang's passes raise whatever they raise: it could not be compiled for a GPU
+        return f"TileLang does not compile it: {str(error).strip().partition(chr(10))[0]}"
 
 
 class _Kept:
