@@ -208,13 +208,20 @@ def test_the_traced_ctas_are_those_that_were_chosen(monkeypatch):
     assert sampled.events["payload"].tolist() == whole.events["payload"].tolist()
 
 
-def test_with_values_every_cta_runs(monkeypatch):
+def test_with_values_a_sample_tells_the_times_and_all_ctas_have_their_values(monkeypatch):
     monkeypatch.setattr(sampling, "BUDGET", EVENTS)
     a = torch.rand(10_000, 64)
-    kernel = compile_virtual(twice(), GPU)
-    b, taken = kernel.run((a,))
+    b, taken = compile_virtual(twice(), GPU).run((a,))
+    assert taken.meta.note.count("the others repeat them") == 2
+    assert torch.equal(b[1::2], a[1::2] + 1)
+    assert torch.equal(b[::2], a[::2] + 1 + a[::2])
+    assert len(taken.ctas) == 15_000
+
+
+def test_where_every_cta_is_asked_for_they_all_run_with_values_too(monkeypatch):
+    monkeypatch.setattr(sampling, "BUDGET", EVENTS)
+    _, taken = compile_virtual(scaled(n=64), GPU, every_cta=True).run((torch.rand(2048, 64),))
     assert not taken.meta.note
-    assert torch.equal(b[1], a[1] + 1)
 
 
 @pytest.mark.wide

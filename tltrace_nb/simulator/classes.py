@@ -32,6 +32,8 @@ from tltrace_nb.simulator.unwritten import stored
 
 _AT_ONCE = 1 << 22
 """Values of an expression, over CTAs and threads, that are worked out together."""
+_MOST_TURNS = 256
+"""Turns of loops in which a condition is worked out."""
 _HELPERS: dict[str, Callable[[Any, Any], Any]] = {FLOOR_DIVISION: np.floor_divide, FLOOR_REMAINDER: np.mod}
 """Functions of the device helper, which are as Python's."""
 _TOGETHER = ("cluster", "sync_grid")
@@ -105,6 +107,7 @@ class _Finder:
         self._blocks = hardware, hardware if pattern is None else block_indices(numbers, grid, pattern)
         self._axes = {var: axis for axis, var in enumerate(shape.block_vars) if isinstance(var, tirx.Var)}
         self._bound: dict[Any, Expr] = {s.var: s.value for s, _ in walk(shape.body) if isinstance(s, tirx.Bind)}
+        self._loops = {s.loop_var: turns for s, _ in walk(shape.body) if (turns := _turns(s))}
         self._scalars = scalars
         lanes, (x, y, _) = np.arange(shape.threads), shape.block
         places = (lanes % x, lanes // x % y, lanes // (x * y))
@@ -172,12 +175,25 @@ class _Finder:
             return {_Part(e)} if any(v in self._axes for v in _variables(self._whole(e))) else set()
         if isinstance(e, tirx.Var):
             return set()  # a loop's, which goes on the same in all CTAs that are alike
+        if str(e.dtype) == "bool" and (found := self._in_every_turn(e)):
+            return set().union(*map(self._parts, found))
         if (memory := _memory(e)) is not None:
             data, indices = memory
             if data not in self._kept and (data not in self._given or data in self._opaque):
                 raise _UnknownError
             return self._given.get(data, set()).union(*(self._parts(index) for index in indices))
         return set().union(*(self._parts(operand) for operand in _operands(e)))
+
+    def _in_every_turn(self, e: Expr) -> list[Expr]:
+        """A condition in all turns of the loops whose variables it has; empty where they are too many or not known."""
+        whole = self._whole(e)
+        found = [whole]
+        for var in dict.fromkeys(v for v in _variables(whole) if v in self._loops):
+            turns = self._loops[var]
+            if len(turns) * len(found) > _MOST_TURNS:
+                return []
+            found = [substitute(each, {var: tirx.const(turn, str(var.dtype))}) for each in found for turn in turns]
+        return found if self._value(found[0], self._first) is not None and len(found) > 1 else []
 
     def _values(self, part: _Part, mapped: bool) -> Array:
         """The class of every CTA by the values of a part."""
@@ -268,6 +284,15 @@ class _Part:
 
     def __hash__(self) -> int:
         return int(tvm.ir.structural_hash(self.expression))
+
+
+def _turns(s: Stmt) -> range:
+    """The values of a loop's variable; none where they are not constant, or the loop is no serial one."""
+    if not isinstance(s, tirx.For) or s.kind == PARALLEL or s.step is not None:
+        return range(0)
+    if not (isinstance(s.min, tirx.IntImm) and isinstance(s.extent, tirx.IntImm)):
+        return range(0)
+    return range(int(s.min), int(s.min) + int(s.extent))
 
 
 def _deciding(s: Stmt, nested: bool) -> Iterator[Any]:
