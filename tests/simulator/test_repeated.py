@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import tilelang.language as T
 import torch
-from kernels import attention, elementwise, gemm
+from kernels import BY_NAME, attention, elementwise, gemm
 
 from tltrace_nb import trace
 from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.simulator import sampling
+from tltrace_nb.simulator.binding import bind
+from tltrace_nb.simulator.classes import classes
 
 EVENTS = 6_000
 """Events of a sample in these tests."""
@@ -216,6 +218,14 @@ def test_with_values_a_sample_tells_the_times_and_all_ctas_have_their_values(mon
     assert torch.equal(b[1::2], a[1::2] + 1)
     assert torch.equal(b[::2], a[::2] + 1 + a[::2])
     assert len(taken.ctas) == 15_000
+
+
+def test_ctas_that_find_the_same_group_in_a_table_are_of_one_class():
+    reference = BY_NAME["grouped_gemm"]
+    kernel = compile_virtual(reference.build(), functional=False)
+    bound = bind(kernel.name, kernel.ready, reference.inputs("cpu"), list(reference.out_idx))
+    found = classes(kernel.shapes[0], (2, 5, 1), bound.scalars, bound.arrays)
+    assert found.of.reshape(5, 2).tolist() == [[0, 0], [0, 0], [1, 1], [2, 2], [2, 2]]
 
 
 def test_where_every_cta_is_asked_for_they_all_run_with_values_too(monkeypatch):

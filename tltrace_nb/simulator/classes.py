@@ -33,7 +33,7 @@ from tltrace_nb.simulator.unwritten import stored
 _AT_ONCE = 1 << 22
 """Values of an expression, over CTAs and threads, that are worked out together."""
 _MOST_TURNS = 256
-"""Turns of loops in which a condition is worked out."""
+"""Iterations for which a condition is worked out."""
 _HELPERS: dict[str, Callable[[Any, Any], Any]] = {FLOOR_DIVISION: np.floor_divide, FLOOR_REMAINDER: np.mod}
 """Functions of the device helper, which are as Python's."""
 _TOGETHER = ("cluster", "sync_grid")
@@ -185,7 +185,7 @@ class _Finder:
         return set().union(*(self._parts(operand) for operand in _operands(e)))
 
     def _in_every_turn(self, e: Expr) -> list[Expr]:
-        """A condition in all turns of the loops whose variables it has; empty where they are too many or not known."""
+        """A condition in all iterations of the loops around it; empty where they are too many or not known."""
         whole = self._whole(e)
         found = [whole]
         for var in dict.fromkeys(v for v in _variables(whole) if v in self._loops):

@@ -362,7 +362,8 @@ def compile_for(
     """Schedule a PrimFunc for a virtual GPU, place its markers, and compile it into a ``kind`` of kernel.
 
     ``functional=False`` computes only what control flow, addresses or payloads depend on, and prints nothing; of a
-    large grid whose CTAs do the same a sample runs, unless ``every_cta``, and the others repeat it.
+    large grid whose CTAs do the same a sample runs, unless ``every_cta``, and the others repeat it. With values, too, a
+    sample then tells the times, and CTAs compute their values together (``simulator.batch``).
     ``uninitialised``: what reading shared memory or a fragment is that nobody has written: an "error"; a "note" where
     no output, branch or address depends on it, else an error; or a "zero". Of an output that was allocated it is an
     error. ``races``: what two accesses are that nothing orders, an "error", a "note", or nothing, "off".
