@@ -32,7 +32,6 @@ APART = {
     "rasterised_cluster_gemm": "clusters",
     "split_k": "atomics",
     "stream_k": "atomics",
-    "top_k": "what threads tell each other decides",
 }
 """Reference kernels whose CTAs go one by one, and why."""
 CASES = [pytest.param(r.name, a, id=f"{r.name}-{a}", marks=tier(r)) for r in REFERENCES for a in r.architectures]

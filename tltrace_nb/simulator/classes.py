@@ -11,6 +11,7 @@ block indices is the same but for its shift; any other decides like a condition.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -365,7 +366,7 @@ def _text(e: Any) -> str:
 def _loaded(array: Array, at: list[Any]) -> Any:
     """Elements of an array, 0 outside of it; a single index is a flat one."""
     array = array.reshape(-1) if len(at) == 1 else array
-    inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(at, array.shape, strict=True)])
+    inside = functools.reduce(np.logical_and, [(i >= 0) & (i < n) for i, n in zip(at, array.shape, strict=True)])
     clipped = tuple(np.clip(i, 0, n - 1) for i, n in zip(at, array.shape, strict=True))
     return np.where(inside, array[clipped], 0)
 
