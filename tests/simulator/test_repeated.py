@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import tilelang.language as T
 import torch
-from kernels import attention, elementwise, gemm
+from kernels import BY_NAME, attention, elementwise, gemm
 
 from tltrace_nb import trace
 from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.runtime.virtual import compile_virtual
 from tltrace_nb.simulator import sampling
+from tltrace_nb.simulator.binding import bind
+from tltrace_nb.simulator.classes import classes
 
 EVENTS = 6_000
 """Events of a sample in these tests."""
@@ -208,13 +210,28 @@ def test_the_traced_ctas_are_those_that_were_chosen(monkeypatch):
     assert sampled.events["payload"].tolist() == whole.events["payload"].tolist()
 
 
-def test_with_values_every_cta_runs(monkeypatch):
+def test_with_values_a_sample_tells_the_times_and_all_ctas_have_their_values(monkeypatch):
     monkeypatch.setattr(sampling, "BUDGET", EVENTS)
     a = torch.rand(10_000, 64)
-    kernel = compile_virtual(twice(), GPU)
-    b, taken = kernel.run((a,))
+    b, taken = compile_virtual(twice(), GPU).run((a,))
+    assert taken.meta.note.count("the others repeat them") == 2
+    assert torch.equal(b[1::2], a[1::2] + 1)
+    assert torch.equal(b[::2], a[::2] + 1 + a[::2])
+    assert len(taken.ctas) == 15_000
+
+
+def test_ctas_that_find_the_same_group_in_a_table_are_of_one_class():
+    reference = BY_NAME["grouped_gemm"]
+    kernel = compile_virtual(reference.build(), functional=False)
+    bound = bind(kernel.name, kernel.ready, reference.inputs("cpu"), list(reference.out_idx))
+    found = classes(kernel.shapes[0], (2, 5, 1), bound.scalars, bound.arrays)
+    assert found.of.reshape(5, 2).tolist() == [[0, 0], [0, 0], [1, 1], [2, 2], [2, 2]]
+
+
+def test_where_every_cta_is_asked_for_they_all_run_with_values_too(monkeypatch):
+    monkeypatch.setattr(sampling, "BUDGET", EVENTS)
+    _, taken = compile_virtual(scaled(n=64), GPU, every_cta=True).run((torch.rand(2048, 64),))
     assert not taken.meta.note
-    assert torch.equal(b[1], a[1] + 1)
 
 
 @pytest.mark.wide

@@ -11,6 +11,7 @@ block indices is the same but for its shift; any other decides like a condition.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from tltrace_nb.simulator.unwritten import stored
 
 _AT_ONCE = 1 << 22
 """Values of an expression, over CTAs and threads, that are worked out together."""
+_MOST_TURNS = 256
+"""Iterations for which a condition is worked out."""
 _HELPERS: dict[str, Callable[[Any, Any], Any]] = {FLOOR_DIVISION: np.floor_divide, FLOOR_REMAINDER: np.mod}
 """Functions of the device helper, which are as Python's."""
 _TOGETHER = ("cluster", "sync_grid")
@@ -105,6 +108,7 @@ class _Finder:
         self._blocks = hardware, hardware if pattern is None else block_indices(numbers, grid, pattern)
         self._axes = {var: axis for axis, var in enumerate(shape.block_vars) if isinstance(var, tirx.Var)}
         self._bound: dict[Any, Expr] = {s.var: s.value for s, _ in walk(shape.body) if isinstance(s, tirx.Bind)}
+        self._loops = {s.loop_var: turns for s, _ in walk(shape.body) if (turns := _turns(s))}
         self._scalars = scalars
         lanes, (x, y, _) = np.arange(shape.threads), shape.block
         places = (lanes % x, lanes // x % y, lanes // (x * y))
@@ -172,12 +176,25 @@ class _Finder:
             return {_Part(e)} if any(v in self._axes for v in _variables(self._whole(e))) else set()
         if isinstance(e, tirx.Var):
             return set()  # a loop's, which goes on the same in all CTAs that are alike
+        if str(e.dtype) == "bool" and (found := self._in_every_turn(e)):
+            return set().union(*map(self._parts, found))
         if (memory := _memory(e)) is not None:
             data, indices = memory
             if data not in self._kept and (data not in self._given or data in self._opaque):
                 raise _UnknownError
             return self._given.get(data, set()).union(*(self._parts(index) for index in indices))
         return set().union(*(self._parts(operand) for operand in _operands(e)))
+
+    def _in_every_turn(self, e: Expr) -> list[Expr]:
+        """A condition in all iterations of the loops around it; empty where they are too many or not known."""
+        whole = self._whole(e)
+        found = [whole]
+        for var in dict.fromkeys(v for v in _variables(whole) if v in self._loops):
+            turns = self._loops[var]
+            if len(turns) * len(found) > _MOST_TURNS:
+                return []
+            found = [substitute(each, {var: tirx.const(turn, str(var.dtype))}) for each in found for turn in turns]
+        return found if self._value(found[0], self._first) is not None and len(found) > 1 else []
 
     def _values(self, part: _Part, mapped: bool) -> Array:
         """The class of every CTA by the values of a part."""
@@ -270,6 +287,15 @@ class _Part:
         return int(tvm.ir.structural_hash(self.expression))
 
 
+def _turns(s: Stmt) -> range:
+    """The values of a loop's variable; none where they are not constant, or the loop is no serial one."""
+    if not isinstance(s, tirx.For) or s.kind == PARALLEL or s.step is not None:
+        return range(0)
+    if not (isinstance(s.min, tirx.IntImm) and isinstance(s.extent, tirx.IntImm)):
+        return range(0)
+    return range(int(s.min), int(s.min) + int(s.extent))
+
+
 def _deciding(s: Stmt, nested: bool) -> Iterator[Any]:
     """The expressions of a statement that decide what a CTA does; ``nested``: inside of T.Parallel."""
     match s:
@@ -340,7 +366,7 @@ def _text(e: Any) -> str:
 def _loaded(array: Array, at: list[Any]) -> Any:
     """Elements of an array, 0 outside of it; a single index is a flat one."""
     array = array.reshape(-1) if len(at) == 1 else array
-    inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(at, array.shape, strict=True)])
+    inside = functools.reduce(np.logical_and, [(i >= 0) & (i < n) for i, n in zip(at, array.shape, strict=True)])
     clipped = tuple(np.clip(i, 0, n - 1) for i, n in zip(at, array.shape, strict=True))
     return np.where(inside, array[clipped], 0)
 

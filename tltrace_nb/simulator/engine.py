@@ -70,6 +70,9 @@ class Engine:
     these.
     """
 
+    move: Callable[[Any, Any], None] = staticmethod(tiles.move)
+    """What an asynchronous copy does when it is done."""
+
     def __init__(
         self,
         gpu: Gpu,
@@ -124,7 +127,7 @@ class Engine:
                     self.now, turn, target, argument = heapq.heappop(events)
                     if not turn % _TURNS_PER_TICK and self.progress is not None:
                         self.progress(self._done, total)
-                    if type(target) is ThreadGroup:
+                    if isinstance(target, ThreadGroup):
                         if argument is None:
                             self._resume(target)
                         else:
@@ -136,7 +139,7 @@ class Engine:
                     thread_group.t = max(latest, self.now)
                     self.recorder.stuck(thread_group)
         except KeyboardInterrupt as error:
-            error.add_note(interruption(launch.program, launch.name, error, self._done, total))
+            error.add_note(interruption(launch.program, launch.name, error, *self.reached))
             raise
         finally:
             self.recorder.flush()
@@ -145,6 +148,11 @@ class Engine:
             raise DeadlockError(report)
         self.now += self.gpu.launch_latency_ns * self.gpu.clock_ghz
         self.events = next(self._order)
+
+    @property
+    def reached(self) -> tuple[int, int]:
+        """How many CTAs are done, of how many."""
+        return self._done, self._total
 
     def at(self, time: float, thread_group: ThreadGroup, call: Callable[..., None], *args: Any) -> None:
         """Have a function called with a time, when it comes, on behalf of a thread group at its line of now."""
@@ -221,7 +229,7 @@ class Engine:
                 end = self._use(thread_group.cta, t, request.cost)
                 thread_group.copying(end)
                 if request.args is not None:
-                    self.at(end, thread_group, _move, request.args)
+                    self.at(end, thread_group, self._moved, request.args)
                 self._wake(thread_group, _issued(t, end, request.cost))
             case Load():
                 end = self._use(thread_group.cta, t, request.cost)
@@ -261,9 +269,17 @@ class Engine:
         if thread_group.last_issue != t:
             issued += self.gpu.latencies.tma_issue
         end = self._use(thread_group.cta, issued, request.cost)
-        self.at(end, thread_group, _arrived, request)
+        self.at(end, thread_group, self._arrived, request)
         thread_group.last_issue = issued
         self._wake(thread_group, issued)
+
+    def _moved(self, _: float, args: tuple[Any, Any]) -> None:
+        self.move(*args)
+
+    def _arrived(self, time: float, request: CopyTma) -> None:
+        if request.args is not None:
+            self.move(*request.args)
+        request.barrier.receive(time, request.bytes)
 
     def _check_meet(self, cta: Cta, request: Meet) -> None:
         key = cta, request.place
@@ -341,13 +357,3 @@ class Engine:
 def _issued(start: float, end: float, cost: Cost) -> float:
     """When threads have handed all of their loads to the memory pipe, which takes no more than it moves."""
     return max(start + _ISSUE_CYCLES, end - cost.latency)
-
-
-def _move(_: float, args: tuple[Any, Any]) -> None:
-    tiles.move(*args)
-
-
-def _arrived(time: float, request: CopyTma) -> None:
-    if request.args is not None:
-        tiles.move(*request.args)
-    request.barrier.receive(time, request.bytes)

@@ -318,6 +318,10 @@ class Expressions:
                 with self._w.block(test):
                     self._w.line(f"{taken} = {self(value, place)}")
             return taken
+        return self.by_mask(asked, a, b, place)
+
+    def by_mask(self, asked: str, a: Expr, b: Expr, place: Place) -> str:
+        """One of two values in every lane."""
         results = []
         for test, value in ((f"both({place.mask}, {asked})", a), (f"without({place.mask}, {asked})", b)):
             result = self._w.temporary()

@@ -73,8 +73,8 @@ class Nests:
         d = next(i for i, v in enumerate(place.grid) if v is None)
         rank = len(place.grid)
         size = f"n{place.nest}_{d}"
-        start = w.assign(w.expressions(loop.min, place))
-        w.line(f"{size} = {w.expressions(loop.extent, place)}")
+        start = w.assign(w.same(loop.min, place))
+        w.line(f"{size} = {w.same(loop.extent, place)}")
         w.line(f"{w.define(loop.loop_var)} = axis({size}, {d}, {rank}, {start})")
         w.starts[loop.loop_var] = start
         if isinstance(loop.extent, tirx.IntImm):

@@ -146,6 +146,9 @@ def _deep_expressions() -> Iterator[None]:
 class ProgramWriter:
     """The text of a program while it is made, and what its parts ask each other."""
 
+    names: Mapping[str, Any] = NAMES
+    """What generated code may use."""
+
     def __init__(
         self,
         name: str,
@@ -229,7 +232,7 @@ class ProgramWriter:
         source = "\n".join([*head, *self._lines, "    return", "    yield"])
         lines = (*(self._here for _ in head), *self._origins, self._here, self._here)
         arrivals = {number: tuple(dict.fromkeys(found)) for number, found in self._arrivals.items()}
-        namespace = {**NAMES, **self._constants}
+        namespace = {**self.names, **self._constants}
         exec(compile(source, FILE, "exec"), namespace)
         memory = tuple(u for u in uses if u.scope not in (*LOCAL_SCOPES, *BARRIER_SCOPES, POINTED))
         barriers = tuple(u for u in uses if u.scope in BARRIER_SCOPES)
@@ -393,6 +396,10 @@ class ProgramWriter:
 
         post_order_visit(e, visit)
         return found
+
+    def decided(self, asked: str) -> str:
+        """A condition on which all lanes agree, as Python decides by it."""
+        return asked
 
     def same(self, e: Expr, place: Place) -> str:
         """An operand on which all threads that come here agree."""

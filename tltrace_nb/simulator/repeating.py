@@ -59,16 +59,23 @@ class _Numbered(Recorder):
 
 
 def repeated(
-    engine: Engine, launch: Launch, classes: Classes, rows: Array, slots: npt.NDArray[np.int64], tag: int
+    engine: Engine,
+    launch: Launch,
+    classes: Classes,
+    rows: Array,
+    slots: npt.NDArray[np.int64],
+    tag: int,
+    budget: float = 1.0,
 ) -> str | None:
     """Run a launch by a sample of its CTAs; ``None``, with nothing done, where all of them are to run.
 
-    ``rows``: of each CTA in the ``slots``, -1 for those that are not traced.
+    ``rows``: of each CTA in the ``slots``, -1 for those that are not traced; ``budget``: the part of it that the sample
+    may take.
     """
     total = math.prod(launch.grid)
     tried = np.unique((np.arange(1, _TRIED + 1) * _GOLDEN % 1 * total).astype(np.int64))
     alone = [_run(engine, launch, np.array([n]), engine.gpu, 1.0, slots.shape[1:], tag)[2] for n in tried.tolist()]
-    found = sample(classes.of, launch.places, engine.gpu, sum(alone) / len(alone))
+    found = sample(classes.of, launch.places, engine.gpu, sum(alone) / len(alone), budget)
     if found is None:
         return None
     ran, kept, _ = _run(engine, launch, found.numbers, found.gpu, found.stands_for, slots.shape[1:], tag)

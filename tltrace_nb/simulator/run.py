@@ -31,8 +31,10 @@ from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.schedule import Scheduler, resolve_target
 from tltrace_nb.data.left_out import slots_rows
 from tltrace_nb.data.sites import TABLE_ATTRIBUTE, rows_at
+from tltrace_nb.simulator.batch.program import Batched, compile_batched
+from tltrace_nb.simulator.batch.running import MANY, BatchLayout, in_batches
 from tltrace_nb.simulator.binding import Bound, bind, left_unwritten
-from tltrace_nb.simulator.classes import classes
+from tltrace_nb.simulator.classes import Classes, classes
 from tltrace_nb.simulator.engine import STEP_LIMIT, Engine, Launch, Progress
 from tltrace_nb.simulator.errors import RaceError, SimulationError, UnsupportedError, UnwrittenError, unsupported
 from tltrace_nb.simulator.externs import as_operations
@@ -48,7 +50,7 @@ from tltrace_nb.simulator.recording import Recorder
 from tltrace_nb.simulator.refusals import undecided, undecided_outside
 from tltrace_nb.simulator.registers import written_out
 from tltrace_nb.simulator.repeating import repeated
-from tltrace_nb.simulator.sampling import LEAST_WAVES
+from tltrace_nb.simulator.sampling import BESIDE_VALUES, LEAST_WAVES
 from tltrace_nb.simulator.source_lines import lines
 from tltrace_nb.simulator.spills import note as spill_note
 from tltrace_nb.simulator.storage import Layout, number
@@ -137,11 +139,11 @@ class SimulatedKernel:
         simulated.note = "; ".join(dict.fromkeys(filter(None, spills)))
         if started is not None:
             started(simulated)
-        self._check_races(simulated, arrays, scalars)
+        raced = self._check_races(simulated, arrays, scalars)
 
         engine = Engine(self.gpu, Recorder(slots, table.tag), progress, step_limit)
 
-        def launched(watch: Watch | None = None) -> None:
+        def launched(watch: Watch | None = None, together: bool = False) -> None:
             nonlocal engine
             recorder = Recorder(slots, table.tag)
             engine = Engine(self.gpu, recorder, progress, step_limit)
@@ -156,7 +158,14 @@ class SimulatedKernel:
                 launch = Launch(
                     self.name, program, grid, layout.cluster, places, layout.values, layout.make_cta, touched
                 )
-                said = self._repeated(engine, launch, i, bound, slots, rows_at(table, tuple(grids[:i])))
+                first_row = rows_at(table, tuple(grids[:i]))
+                found, said = None, None
+                if not self.functional and self._is_large(launch):
+                    found = classes(self.shapes[i], grid, scalars, arrays)
+                if together:
+                    said = self._in_batches(engine, launch, i, bound, slots, first_row)
+                elif found is not None:
+                    said = self._repeated(engine, launch, i, slots, first_row, found)
                 if said is None:
                     engine.run(launch)
                 else:
@@ -164,10 +173,19 @@ class SimulatedKernel:
 
         passed = [a for data, a in arrays.items() if data in self._stored and data in given - set(bound.written)]
         made = [slots, *bound.written.values(), *(a for d, a in arrays.items() if d in bound.written or d not in given)]
-        before = Before(passed if self.uninitialised == "note" else [], made)
+        noted = simulated.note
+        together = not raced and self._may_batch(simulated, arrays)
+        before = Before(passed if self.uninitialised == "note" or together else [], made)
         try:
             try:
-                launched()
+                try:
+                    launched(together=together)
+                except SimulationError:
+                    if not together:
+                        raise
+                    before.restore()
+                    simulated.note = noted
+                    launched()
             except UnwrittenError as error:
                 if self.uninitialised == "error" or any(behind_pointers(s.body) for s in self.shapes):
                     raise  # what lies behind a pointer cannot be brought back
@@ -202,10 +220,10 @@ class SimulatedKernel:
             case outputs:
                 return tuple(outputs), simulated
 
-    def _check_races(self, simulated: Simulated, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
-        """Note the races of this call, or raise ``RaceError``."""
+    def _check_races(self, simulated: Simulated, arrays: dict[Any, Array], scalars: dict[Any, int]) -> bool:
+        """Note the races of this call, or raise ``RaceError``; whether there are any."""
         if self.races == "off":
-            return
+            return False
         tensors, numbers = {str(d.name): a for d, a in arrays.items()}, {str(v.name): n for v, n in scalars.items()}
         found, unknown = self.checked.races(tensors, numbers, simulated.grids)
         if found and self.races == "error":
@@ -218,27 +236,86 @@ class SimulatedKernel:
         if unknown:
             said.append(f"not checked for races: {unknown}")
         simulated.note = "; ".join(filter(None, (simulated.note, *said)))
+        return bool(found)
 
     @functools.cached_property
     def _stored(self) -> frozenset[Any]:
         """The data of the buffers that the kernel may write."""
         return frozenset(data for shape in self.shapes for data in stored(shape.body))
 
-    def _repeated(
+    @functools.cached_property
+    def _batched(self) -> tuple[Batched | str, ...]:
+        """Its launches, compiled for many CTAs at once, or why not."""
+        with resolve_target({"kind": "cuda", "arch": self.gpu.architecture}):
+            return tuple(
+                compile_batched(
+                    self.name,
+                    shape,
+                    self.gpu,
+                    annotations,
+                    list(self.ready.buffer_map.values()),
+                    program.spreads,
+                    lines(shape.body, self.lowering.marked.func, self.lowering.table, number),
+                )
+                for number, (shape, program, annotations) in enumerate(
+                    zip(self.shapes, self.programs, self.annotations, strict=True)
+                )
+            )
+
+    def _may_batch(self, simulated: Simulated, arrays: dict[Any, Array]) -> bool:
+        """Whether CTAs of this run may be run together: a grid is large, and what they write is nothing else, too."""
+        if not self.functional or self.every_cta or all(math.prod(grid) < MANY for grid in simulated.grids):
+            return False
+        written = [data for data in arrays if data in self._stored]
+        others = ((one, other) for one in written for other in arrays if other is not one)
+        return not any(np.may_share_memory(arrays[one], arrays[other]) for one, other in others)
+
+    def _in_batches(
         self, engine: Engine, launch: Launch, number: int, bound: Bound, slots: Any, first_row: int
+    ) -> str | None:
+        """Run a launch by a sample of its CTAs, compute the values of all of them together, and say so.
+
+        ``None``, with nothing done, where all of them are to run one by one.
+        """
+        batched = self._batched[number]
+        found = classes(self.shapes[number], launch.grid, bound.scalars, bound.arrays)
+        if isinstance(batched, str) or found is None:
+            return None
+        given = (bound.arrays, bound.written, bound.scalars, launch.grid, self.annotations[number])
+        layout = Layout(self.name, batched.times, *given, False, self.guarded)
+        times = dataclasses.replace(launch, program=batched.times, scalars=layout.values, make_cta=layout.make_cta)
+        progress, engine.progress = engine.progress, None
+        said = None
+        if self._is_large(launch):
+            said = self._repeated(engine, times, number, slots, first_row, found, BESIDE_VALUES)
+        if said is None:
+            engine.run(times)
+        tracked = self.uninitialised != "zero"
+        together = BatchLayout(batched.stored, self.name, batched.values, *given, tracked, self.guarded)
+        count = in_batches(together, self.gpu, found.of, engine.step_limit, progress)
+        return "; ".join(filter(None, (said, f"the values of all CTAs were computed in {count:,} batches")))
+
+    def _is_large(self, launch: Launch) -> bool:
+        """Whether a sample may stand for all CTAs of a launch."""
+        return not self.every_cta and math.prod(launch.grid) > LEAST_WAVES * launch.places * self.gpu.sms
+
+    def _repeated(
+        self,
+        engine: Engine,
+        launch: Launch,
+        number: int,
+        slots: Any,
+        first_row: int,
+        found: Classes,
+        budget: float = 1.0,
     ) -> str | None:
         """Run a launch by a sample of its CTAs, and say so; ``None`` where all of them are to run."""
         total = math.prod(launch.grid)
-        if self.functional or self.every_cta or total <= LEAST_WAVES * launch.places * self.gpu.sms:
-            return None
-        found = classes(self.shapes[number], launch.grid, bound.scalars, bound.arrays)
-        if found is None:
-            return None
         chosen = self.lowering.table.ctas
         rows = np.full(total, -1)
         ids = np.arange(total) if chosen is None else chosen.of_launch(number, launch.grid).ids()
         rows[ids] = first_row + np.arange(len(ids))
-        return repeated(engine, launch, found, rows, slots, self.lowering.table.tag)
+        return repeated(engine, launch, found, rows, slots, self.lowering.table.tag, budget)
 
     def _workspace(self, arrays: dict[Any, Array], scalars: dict[Any, int]) -> None:
         """Make the arrays of global buffers that the kernel allocates for itself, the same in all its launches."""
@@ -287,7 +364,8 @@ def compile_for(
     """Schedule a PrimFunc for a virtual GPU, place its markers, and compile it into a ``kind`` of kernel.
 
     ``functional=False`` computes only what control flow, addresses or payloads depend on, and prints nothing; of a
-    large grid whose CTAs do the same a sample runs, unless ``every_cta``, and the others repeat it.
+    large grid whose CTAs do the same a sample runs, unless ``every_cta``, and the others repeat it. With values, too, a
+    sample then tells the times, and CTAs compute their values together (``simulator.batch``).
     ``uninitialised``: what reading shared memory or a fragment is that nobody has written: an "error"; a "note" where
     no output, branch or address depends on it, else an error; or a "zero". Of an output that was allocated it is an
     error. ``races``: what two accesses are that nothing orders, an "error", a "note", or nothing, "off".

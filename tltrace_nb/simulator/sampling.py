@@ -19,12 +19,16 @@ from tltrace_nb.simulator.memory import Array
 
 BUDGET = 150_000
 """Events that the simulation of one launch may take before CTAs are left out: one to two seconds."""
+BESIDE_VALUES = 0.1
+"""The part of it that there is where values are computed, too."""
 OF_A_CTA = 8
 """Events that take as long as making a CTA."""
 LEAST_SMS = 4
 """SMs of a sample, so that memory is shared as between SMs."""
 LEAST_WAVES = 5
 """Waves of a sample: two that fill the GPU, one that goes on as those left out, two that empty it."""
+LEAST_OF_A_CLASS = 3
+"""CTAs of a sample for each class, at least, on average."""
 LEAST_GAIN = 4
 """How many times fewer CTAs a sample has, at least: repeating them takes time, too."""
 _LAST_WAVES = 2
@@ -40,16 +44,16 @@ class Sample:
     stands_for: float
 
 
-def sample(of: Array, places: int, gpu: Gpu, events: float) -> Sample | None:
+def sample(of: Array, places: int, gpu: Gpu, events: float, part: float = 1.0) -> Sample | None:
     """The sample of a grid whose CTAs are of the classes ``of``; ``None`` where all of them are to run.
 
-    ``places``: CTAs that an SM holds; ``events``: of one CTA, on average.
+    ``places``: CTAs that an SM holds; ``events``: of one CTA, on average; ``part`` of the budget is there for it.
     """
     total = len(of)
     events += OF_A_CTA
-    if total * events <= BUDGET:
+    if total * events <= BUDGET * part:
         return None
-    allowed = BUDGET / events
+    allowed = max(BUDGET * part / events, LEAST_OF_A_CLASS * len(np.unique(of)))
     waves = total / (places * gpu.sms)
     sms = max(LEAST_SMS, round(allowed / (places * waves)))
     if sms >= gpu.sms:
@@ -66,14 +70,14 @@ def sample(of: Array, places: int, gpu: Gpu, events: float) -> Sample | None:
     numbers = _chosen(of, at, count)
     if numbers is None:
         return None
-    part = replace(
+    smaller = replace(
         gpu,
         sms=sms,
         hbm_bytes_per_second=gpu.hbm_bytes_per_second * sms / gpu.sms,
         l2_bytes_per_cycle=gpu.l2_bytes_per_cycle * sms / gpu.sms,
         dispatch_cycles=gpu.dispatch_cycles * gpu.sms / sms,
     )
-    return Sample(numbers, _nearest(of, at, of[numbers]), part, gpu.sms / sms)
+    return Sample(numbers, _nearest(of, at, of[numbers]), smaller, gpu.sms / sms)
 
 
 def _compressed(wave: Array, waves: float, kept: float) -> Array:

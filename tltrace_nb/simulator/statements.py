@@ -193,19 +193,24 @@ class Statements:
         asked = w.assign(w.expressions(s.condition, place))
         self.spend(place)
         if not w.varying(s.condition):
-            self._either(asked, s, place)
+            self.either(asked, s, place)
             return place
         if w.thread_groups.waits(s):
-            self._either(f"agreed({asked})", s, place)
+            self.either(f"agreed({asked})", s, place)
             return place
+        self.by_mask(asked, s, place)
+        return place
+
+    def by_mask(self, asked: str, s: Any, place: Place) -> None:
+        """A branch that some lanes take and some do not."""
+        w = self._w
         for then, test in ((True, "both"), (False, "without")):
             if not then and s.else_case is None:
                 continue
             mask = w.assign(f"{test}({place.mask}, {asked})")
             self._case(f"if {mask} is not False", s, then, place.under(mask))
-        return place
 
-    def _either(self, asked: str, s: Any, place: Place) -> None:
+    def either(self, asked: str, s: Any, place: Place) -> None:
         """A branch that all lanes take the same way."""
         self._case(f"if {asked}", s, True, place)
         if s.else_case is not None:
@@ -248,13 +253,14 @@ class Statements:
             self._at_once(s, place)
             return
         self._load_ahead(s, place)
-        low, extent = w.expressions(s.min, place), w.expressions(s.extent, place)
-        step = 1 if s.step is None else w.expressions(s.step, place)
+        by_lane = w.varying(s.extent) or w.varying(s.min)
+        low, extent = (w.expressions(e, place) if by_lane else w.same(e, place) for e in (s.min, s.extent))
+        step = 1 if s.step is None else w.same(s.step, place)
         self.spend(place)  # the bounds are read once, not in every turn
         name = w.define(s.loop_var)
         inner = replace(place, loop=-1)
         w.in_hand.note_unrolled(s)
-        if w.varying(s.extent) or w.varying(s.min):
+        if by_lane:
             count, first = w.assign(extent), w.assign(low)
             turn, mask = w.temporary(), w.temporary()
             w.line(f"{mask} = {place.mask}")
@@ -354,7 +360,7 @@ class Statements:
                 w.line(f"{mask} = both({mask}, {asked})")
                 w.line(f"if {mask} is False: break")
             else:
-                w.line(f"if not {asked}: break")
+                w.line(f"if not {w.decided(asked)}: break")
             self.spend(inner)
             if by_lane:
                 self._turn(s.body, inner)

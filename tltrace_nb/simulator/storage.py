@@ -131,9 +131,7 @@ class Layout:
             use = self._uses[index]
             data = use.buffer.data
             if data not in barriers:
-                counts = self._counts.get(data) or [1] * int(use.buffer.shape[0])
-                names = [f"{use.buffer.name}[{i}]" for i in range(len(counts))]
-                barriers[data] = [Mbarrier(n, c, engine.release, index) for n, c in zip(names, counts, strict=True)]
+                barriers[data] = self._mbarriers(engine, use)
             return barriers[data]
 
         for i, lanes in enumerate(self._lanes):
@@ -141,11 +139,20 @@ class Layout:
         cta.left = len(cta.thread_groups)
         return cta
 
+    def _mbarriers(self, engine: Engine, use: BufferUse) -> list[Mbarrier]:
+        counts = self._counts.get(use.buffer.data) or [1] * int(use.buffer.shape[0])
+        names = [f"{use.buffer.name}[{i}]" for i in range(len(counts))]
+        return [Mbarrier(n, c, engine.release, use.number) for n, c in zip(names, counts, strict=True)]
+
     def _blocks(self, pattern: Rasterisation | None) -> Array:
         """The block indices of all CTAs, ``int64[3, n]``."""
         if pattern not in self._indices:
             self._indices[pattern] = block_indices(np.arange(math.prod(self.grid)), self.grid, pattern)
         return self._indices[pattern]
+
+    def _start(self, use: BufferUse) -> int:
+        """Where in its storage a buffer begins, in elements."""
+        return number(use.buffer.elem_offset, self._scalars)
 
     def _shape(self, buffer: Any) -> tuple[int, ...]:
         return tuple(number(e, self._scalars) for e in buffer.shape)
@@ -161,14 +168,13 @@ class Layout:
         if raw.dtype == dtype and raw.shape == shape:
             return raw
         flat = raw.reshape(-1).view(dtype)
-        start = number(use.buffer.elem_offset, self._scalars)
+        start = self._start(use)
         return flat[start : start + math.prod(shape)].reshape(shape)
 
     def _valid(self, use: BufferUse, valid: Array | None) -> Array | None:
         if valid is None:
             return None
-        start = number(use.buffer.elem_offset, self._scalars)
-        shape = self._shape(use.buffer)
+        start, shape = self._start(use), self._shape(use.buffer)
         return valid[start : start + math.prod(shape)].reshape(shape)
 
 

@@ -144,7 +144,7 @@ class TileOperators:
         """The text of the number of elements."""
         if all(isinstance(e, tirx.IntImm) for e in extents):
             return str(math.prod(int(e) for e in extents))
-        return "(" + " * ".join(self._w.expressions(e, place) for e in extents) + ")"
+        return "(" + " * ".join(self._w.same(e, place) for e in extents) + ")"
 
     # ---- handlers
 

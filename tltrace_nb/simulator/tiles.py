@@ -51,7 +51,7 @@ def product(a: Box, b: Box, c: Box, transpose_a: bool, transpose_b: bool, clear:
     kind = c[0].a.dtype
     wide = torch.float32 if kind.itemsize <= 4 and kind.kind not in "iu" else torch.float64
     # torch converts halves several times faster than NumPy does
-    left, right = (as_tensor(_plain(_matrix(read(box)))).to(wide) for box in (a, b))
+    left, right = (as_tensor(plain(_matrix(read(box)))).to(wide) for box in (a, b))
     left, right = left.T if transpose_a else left, right.T if transpose_b else right
     if clear:
         write(c, (left @ right).numpy().reshape(c[2]))
@@ -115,16 +115,19 @@ _WITH_NAN: dict[str, Any] = {"max": np.maximum, "min": np.minimum}
 
 def reduce(source: Box, target: Box, kind: str, dim: int, clear: bool, nan: bool = False) -> None:
     """Reduce along one axis of the source, into or onto the target; with ``nan``, one NaN makes the result NaN."""
-    values = read(source)
-    dtype = target[0].a.dtype
+    combine, values = reduction(kind, read(source), target[0].a.dtype, nan)
+    # A sum is the same type's on the device, in an order that no one promises; NumPy's pairwise one is as good.
+    result = combine.reduce(values, axis=dim).reshape(target[2])
+    write(target, result if clear else combine(read(target), result))
+
+
+def reduction(kind: str, values: Array, dtype: np.dtype[Any], nan: bool) -> tuple[Any, Array]:
+    """What combines the values of a reduction, and the values as they are combined for a target of that type."""
     if kind.startswith("abs"):
         values, kind = np.abs(values), kind.removeprefix("abs")
     if values.dtype.kind not in "biu":
         values = values.astype(np.float64 if dtype.itemsize == 8 else np.float32, copy=False)
-    combine = (_WITH_NAN if nan else _REDUCTIONS)[kind]
-    # A sum is the same type's on the device, in an order that no one promises; NumPy's pairwise one is as good.
-    result = combine.reduce(values, axis=dim).reshape(target[2])
-    write(target, result if clear else combine(read(target), result))
+    return (_WITH_NAN if nan else _REDUCTIONS)[kind], values
 
 
 def scan(source: Box, target: Box, kind: str, dim: int, reverse: bool) -> None:
@@ -179,7 +182,7 @@ def _matrix(values: Array) -> Array:
     return values.reshape(rows, columns)
 
 
-def _plain(values: Array) -> Array:
+def plain(values: Array) -> Array:
     """Types of four bits, which torch does not have, as bytes or halves."""
     name = values.dtype.name
     return values.astype(np.int8 if name.endswith("int4") else np.float16) if name in PACKED else values

@@ -215,7 +215,7 @@ def _oriented(a: Array, parts: tuple[tuple[int, int, int], ...], rank: int) -> A
     return a.reshape([next(shape) if d in axes else 1 for d in range(rank)])
 
 
-_UPDATES: dict[str, Any] = {
+UPDATES: dict[str, Any] = {
     "add": np.add,
     "min": np.minimum,
     "max": np.maximum,
@@ -239,13 +239,13 @@ def atomic(view: View, op: str, value: Any, mask: Mask, lanes: tuple[int, ...], 
         view.valid[where] = True
     if not returns:
         if inside.all():
-            _UPDATES[op].at(view.a, index, value)
+            UPDATES[op].at(view.a, index, value)
         else:
-            _UPDATES[op].at(view.a, tuple(i[inside] for i in index), value[inside])
+            UPDATES[op].at(view.a, tuple(i[inside] for i in index), value[inside])
         return None
     before = np.zeros(lanes, view.a.dtype)
     for lane in zip(*np.nonzero(inside), strict=True):
         at = tuple(i[lane] for i in index)
         before[lane] = view.a[at]
-        view.a[at] = value[lane] if op == "exch" else _UPDATES[op](view.a[at], value[lane])
+        view.a[at] = value[lane] if op == "exch" else UPDATES[op](view.a[at], value[lane])
     return before

@@ -203,6 +203,9 @@ class Writer(Protocol):
     def is_data(self, e: Expr) -> bool:
         """Whether a value depends on what memory holds, and not on indices alone."""
 
+    def decided(self, asked: str) -> str:
+        """A condition on which all lanes agree, as Python decides by it."""
+
     def same(self, e: Expr, place: Place) -> str:
         """An operand on which all threads that come here agree."""
 
