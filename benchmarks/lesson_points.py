@@ -60,7 +60,8 @@ def definitions(lesson: int | str, solved: bool = True) -> dict[str, Any]:
     """
     name = lesson.replace(" ", "_") if isinstance(lesson, str) else f"{lesson:02}"
     path = next((ROOT / "notebooks" / "teacher").glob(f"{name}_*.ipynb"))
-    kept = []
+    imports: list[ast.Import | ast.ImportFrom] = []
+    kept: list[str | None] = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"])
         if "solution" in cell["metadata"].get("tags", []):
@@ -68,12 +69,16 @@ def definitions(lesson: int | str, solved: bool = True) -> dict[str, Any]:
         elif cell["cell_type"] != "code":
             continue
         text = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
-        kept += [ast.get_source_segment(text, node) for node in ast.parse(text).body if _defines(node)]
         for node in ast.parse(text).body:
-            if isinstance(node, ast.FunctionDef):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                imports.append(node)
+            elif _constants(node):
+                kept.append(ast.get_source_segment(text, node))
+            elif isinstance(node, ast.FunctionDef):
                 first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
                 kept.append("\n".join(text.splitlines()[first - 1 : node.end_lineno]))
     source = "\n\n".join(filter(None, kept)) + "\n"
+    source = "\n".join(_needed(imports, source)) + "\n\n" + source
     file = f"<lesson {lesson}{'' if solved else ', as given'}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)  # TileLang reads it again
     found: dict[str, Any] = {}
@@ -81,12 +86,21 @@ def definitions(lesson: int | str, solved: bool = True) -> dict[str, Any]:
     return found
 
 
-def _defines(node: ast.stmt) -> bool:
-    """Whether a statement is an import, or gives constants their values."""
-    if isinstance(node, ast.Assign):
-        names = [each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)]
-        return bool(names) and all(name.isupper() for name in names) and "ceildiv" not in ast.unparse(node)
-    return isinstance(node, (ast.Import, ast.ImportFrom))
+def _needed(imports: list[ast.Import | ast.ImportFrom], source: str) -> Iterator[str]:
+    """The imports of names that the source has: what only a notebook needs, sliders for example, may be missing here."""
+    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    for each in imports:
+        each.names = [alias for alias in each.names if (alias.asname or alias.name).split(".")[0] in used]
+        if each.names:
+            yield ast.unparse(each)
+
+
+def _constants(node: ast.stmt) -> bool:
+    """Whether a statement gives constants their values."""
+    if not isinstance(node, ast.Assign):
+        return False
+    names = [each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+    return bool(names) and all(name.isupper() for name in names) and "ceildiv" not in ast.unparse(node)
 
 
 def points(sms: int) -> Iterator[Point]:
