@@ -87,7 +87,7 @@ def definitions(lesson: int | str, solved: bool = True) -> dict[str, Any]:
 
 
 def _needed(imports: list[ast.Import | ast.ImportFrom], source: str) -> Iterator[str]:
-    """The imports of names that the source has: what only a notebook needs, sliders for example, may be missing here."""
+    """The imports of names that the source has: what only a notebook needs, sliders for example, may be missing."""
     used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     for each in imports:
         each.names = [alias for alias in each.names if (alias.asname or alias.name).split(".")[0] in used]

@@ -61,8 +61,8 @@ _LOAD_A = (
     "    A_tile = A[row : row + tile, depth : depth + step]\n"
     "    T.tma_copy(A_tile, A_shared[slot, :, :], barrier=full[slot])\n"
 )
-_MMA = 'with trace.range("mma", payload=k):\n    T.gemm(A_shared[slot, :, :], B_shared[slot, :, :], C_local)\n'
-_ARRIVE = "T.mbarrier_arrive(empty[slot])\n"
+_MMA = 'with trace.range("mma", payload=k):\n    T.gemm(A_shared[slot, :, :], B_shared[slot, :, :], C_local)'
+_ARRIVE = "T.mbarrier_arrive(empty[slot])"
 RING = (
     Row("right", "the solution", (), "no race"),
     Row(
@@ -77,7 +77,12 @@ RING = (
         "no race",
     ),
     Row("right", "four slots", (("slots=3", "slots=4"),), "no race"),
-    Row("near miss", "the arrival alone still early", ((_MMA + _ARRIVE, _ARRIVE + _MMA),), "an MMA of warp group 0"),
+    Row(
+        "near miss",
+        "the arrival alone still early",
+        ((f"{_MMA}\n{_ARRIVE}", f"{_ARRIVE}\n{_MMA}"),),
+        "an MMA of warp group 0",
+    ),
     Row("near miss", "the copy of A alone still early", ((_WAIT + _LOAD_A, _LOAD_A + _WAIT),), "race on A_shared"),
     Row(
         "near miss",

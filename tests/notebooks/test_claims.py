@@ -26,6 +26,7 @@ from tltrace_nb.course import given
 ROOT = Path(__file__).parents[2]
 MEASURED = json.loads((ROOT / "benchmarks/results/2026-12-01-h200-lessons.json").read_text(encoding="utf-8"))["points"]
 PTXAS = json.loads((ROOT / "benchmarks/results/2026-12-01-ptxas-lessons.json").read_text(encoding="utf-8"))["points"]
+SWEPT = json.loads((ROOT / "benchmarks/results/2026-11-30-h200-sweeps.json").read_text(encoding="utf-8"))
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "claims.md"
 
 
@@ -401,6 +402,20 @@ def test_15_ptxas_spills_what_does_not_fit_and_serialises_wgmma() -> None:
     assert (fits["spilled"], fits["wgmma serialised"]) == (shared["spilled"], shared["wgmma serialised"]) == (0, False)
     assert spills["wgmma serialised"]
     says(15, f"{spills['registers']} registers a thread", f"{spills['spilled']:,} bytes of spill stores")
+
+
+def swept(key: str) -> str:
+    """A launch of `benchmarks/sweeps.py` on an H200 in µs, less an empty one, as a lesson has it."""
+    return f"{SWEPT['points'][key]['warm'] - SWEPT['empty']['warm']:.1f}"
+
+
+def test_15_a_gemm_on_the_gpu_with_large_tiles_and_with_few_threads() -> None:
+    small, large, few = map(swept, ("gemm tile/128x128x128", "gemm tile/128x256x256", "gemm threads/64"))
+    says(
+        15,
+        f"took {small} µs with tiles of 128×128 and 128 threads, and {large} µs with tiles of 128×256 and 256 threads",
+        f"With 128×128 and 64 threads, which again are 256 accumulators for each, it took {few} µs",
+    )
 
 
 def test_15_warps_and_parallel_instructions_fill_the_same_gaps() -> None:

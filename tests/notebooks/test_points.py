@@ -21,6 +21,5 @@ print(*sorted({{key.partition("/")[0] for key in keys}}), sep=",")
 @pytest.mark.wide
 def test_no_point_needs_what_only_a_notebook_has() -> None:
     run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
-    assert run.stdout.strip().split(",") == [*["10", "11", "12", "13", "14", "15", "16", "4", "7", "8", "9"], "lab 1", "lab 2", "lab 3"], (
-        run.stderr
-    )
+    measured = {str(number) for number in (4, *range(7, 17))} | {"lab 1", "lab 2", "lab 3"}
+    assert set(run.stdout.strip().split(",")) == measured, run.stderr

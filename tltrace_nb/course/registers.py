@@ -66,8 +66,8 @@ def without_spills(build: Any, given: Any) -> Verdict:
         return ran
     note = ran[0].trace.meta.note
     if "registers spill" in note:
-        share = next(part for part in note.split("; ") if "registers spill" in part)
-        return unanswered(share) if ran[0].launch_ns > 0.99 * _spilling(given, cases[0]) else wrong(share)
+        spills = next(part for part in note.split("; ") if "registers spill" in part)
+        return unanswered(spills) if ran[0].launch_ns > 0.99 * _spilling(given, cases[0]) else wrong(spills)
     if any(a.written and a.operator == "gemm" and a.dtype != "float32" for a in ran[0].accesses):
         return wrong("the accumulators must stay in fp32: 512 additions in fp16 lose digits.")
     share = ran[0].launch_ns / _spilling(given, cases[0])
