@@ -63,7 +63,7 @@ def changed(notebook: Any, name: str, changes: Sequence[Change] = (), given: boo
 
 def _changed(source: str, old: str, new: str) -> str:
     """``source`` with ``new`` for ``old``, whose lines are indented as the first is where it is found."""
-    for indent in range(0, 32, 4):
+    for indent in range(0, 48, 4):
         inner = "\n" + " " * indent
         found = source.find(old.replace("\n", inner))
         line = source[source.rfind("\n", 0, found) + 1 :]

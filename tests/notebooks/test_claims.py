@@ -21,9 +21,12 @@ from tltrace_nb.core.compile.lowering import prepare
 from tltrace_nb.core.compile.options import TraceOptions
 from tltrace_nb.core.compile.plans import BarePlan
 from tltrace_nb.core.compile.schedule import Scheduler, pass_context
+from tltrace_nb.course import given
 
 ROOT = Path(__file__).parents[2]
 MEASURED = json.loads((ROOT / "benchmarks/results/2026-12-01-h200-lessons.json").read_text(encoding="utf-8"))["points"]
+PTXAS = json.loads((ROOT / "benchmarks/results/2026-12-01-ptxas-lessons.json").read_text(encoding="utf-8"))["points"]
+SWEPT = json.loads((ROOT / "benchmarks/results/2026-11-30-h200-sweeps.json").read_text(encoding="utf-8"))
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "claims.md"
 
 
@@ -329,6 +332,116 @@ def test_12_shuffles_beat_a_tree_and_a_tree_beats_one_thread() -> None:
         for name in ("shuffled", "tree", "one_thread")
     ]
     assert took == sorted(took)
+
+
+def smooth(barriers: str, **options: Any) -> Any:
+    """The trace of lesson 13's kernel with these barriers, its result checked."""
+    source = handed_in(13, "smooth", given=True)
+    a = expected = torch.randn(256, generator=torch.Generator().manual_seed(0))
+    for _ in range(8):
+        expected = 0.5 * (expected + expected.roll(-1))
+    with trace.tracing(device="virtual:h200"):
+        kernel = source(8, barriers)
+    found = trace.simulate(kernel.source, a) if options.get("planned") else kernel.run((a,))[0]
+    assert torch.allclose(found, expected, atol=1e-5)
+    return trace.last if options.get("planned") else kernel.run((a,))[1]
+
+
+def test_13_a_kernel_with_a_race_has_the_right_result() -> None:
+    assert "race on S[32]: warp 0" in smooth("acd").meta.note
+    says(13, "the element `S[32]`", "warp 0 reads, because its last thread, 31, reads the number of its neighbour, 32")
+
+
+def test_13_tilelang_adds_the_barriers_that_are_missing() -> None:
+    assert "race" in smooth("").meta.note
+    assert "race" not in smooth("", planned=True).meta.note
+    says(13, "TileLang sees that and adds barriers by itself.")
+
+
+def slow(**options: int) -> float:
+    """The launch of lesson 14's kernel in ns."""
+    zeros = torch.zeros(128, 2048).half(), torch.zeros(2048, 128).half()
+    return span(modelled(lambda *sizes: given.slow(*sizes, **options), 128, 128, 2048, inputs=zeros))
+
+
+@pytest.mark.wide
+def test_14_three_times_as_long_as_it_could_and_more_slots_change_nothing() -> None:
+    before = slow()
+    zeros = torch.zeros(128, 2048).half(), torch.zeros(2048, 128).half()
+    assert round(before / span(modelled(given.ring_of_slots, 128, 128, 2048, inputs=zeros))) == 3
+    assert slow(slots=8) == before
+    assert 0.5 * before < slow(step=64) < 0.9 * before
+
+
+def operations_a_cycle(bm: int, bn: int, threads: int) -> float:
+    """Of lesson 15's kernel on one tile: operations of an MMA over its cycles."""
+    inputs = torch.zeros(bm, 128).half(), torch.zeros(128, bn).half()
+    t = modelled(handed_in(15, "gemm", given=True), bm, bn, 128, bm, bn, threads, inputs=inputs)
+    return float(2 * bm * bn * 32 / durations(t, "mma").median())
+
+
+@pytest.mark.wide
+def test_15_larger_tiles_are_faster_until_their_accumulators_spill() -> None:
+    small, large, spilling, shared = (
+        operations_a_cycle(*each) for each in ((64, 64, 128), (128, 128, 128), (128, 256, 128), (128, 256, 256))
+    )
+    assert small < large < shared
+    assert large / spilling == pytest.approx(1.9, abs=0.1)
+    says(15, "why does 128×256 take almost twice as long?")
+
+
+def test_15_ptxas_spills_what_does_not_fit_and_serialises_wgmma() -> None:
+    fits, spills, shared = (
+        PTXAS[f"15/{tile}, {m}x512"]
+        for tile, m in (
+            ("128x128, 128 threads", "128x128"),
+            ("128x256, 128 threads", "128x256"),
+            ("128x256, 256 threads", "128x256"),
+        )
+    )
+    assert (fits["spilled"], fits["wgmma serialised"]) == (shared["spilled"], shared["wgmma serialised"]) == (0, False)
+    assert spills["wgmma serialised"]
+    says(15, f"{spills['registers']} registers a thread", f"{spills['spilled']:,} bytes of spill stores")
+
+
+def swept(key: str) -> str:
+    """A launch of `benchmarks/sweeps.py` on an H200 in µs, less an empty one, as a lesson has it."""
+    return f"{SWEPT['points'][key]['warm'] - SWEPT['empty']['warm']:.1f}"
+
+
+def test_15_a_gemm_on_the_gpu_with_large_tiles_and_with_few_threads() -> None:
+    small, large, few = map(swept, ("gemm tile/128x128x128", "gemm tile/128x256x256", "gemm threads/64"))
+    says(
+        15,
+        f"took {small} µs with tiles of 128×128 and 128 threads, and {large} µs with tiles of 128×256 and 256 threads",
+        f"With 128×128 and 64 threads, which again are 256 accumulators for each, it took {few} µs",
+    )
+
+
+def test_15_warps_and_parallel_instructions_fill_the_same_gaps() -> None:
+    def rate(threads: int, each: int) -> float:
+        t = modelled(handed_in(15, "chains", given=True), threads, each, inputs=(torch.zeros(threads * each),))
+        return float(threads * each / durations(t, "chains").max())
+
+    assert rate(128, 1) < rate(128, 2) < rate(128, 4) < rate(512, 1)
+
+
+@pytest.mark.wide
+def test_16_the_activation_takes_more_than_a_third_and_less_the_larger_k_is() -> None:
+    def share(k: int) -> float:
+        a, b, c = torch.zeros(512, k).half(), torch.zeros(k, 512).half(), torch.zeros(512, 512)
+        launches = (
+            modelled(handed_in(16, "gemm", given=True), 512, 512, k, inputs=(a, b), device="virtual:classroom"),
+            modelled(
+                handed_in(16, "activation", given=True), 512, 512, inputs=(c, c[0].clone()), device="virtual:classroom"
+            ),
+        )
+        first, second = map(span, launches)
+        return second / (first + second)
+
+    assert share(128) > 1 / 3
+    assert share(1024) < 1 / 5
+    says(16, "Less than a hundredth of the operations, and more than a third of the time.")
 
 
 def test_each_claim_of_the_table_names_a_test_a_recording_or_a_source() -> None:

@@ -7,15 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from handed_in import Row, handed_in
 from lab_rows import TABLES as LABS
+from later_rows import EPILOGUE, MENDED, NOT_SPILLING, RING, SMOOTHED
 
 from tltrace_nb.course import (
     bandwidth_and_roofline,
     first_trace,
+    fused_epilogues,
+    given,
     memory,
     payloads_and_lanes,
+    race_hunt,
     reductions,
+    registers,
+    slow_kernel,
     warp_specialisation,
     your_own_kernel,
 )
@@ -527,6 +534,11 @@ TABLES = {
     "Lesson 10, exercise 3: a kernel that reads once": ONCE,
     "Lesson 11, exercise 3: two kernels in one": FUSED,
     "Lesson 12, exercise 3: a maximum by shuffles": LARGEST,
+    "Lesson 13, exercise 2: one barrier a step": SMOOTHED,
+    "Lesson 13, exercise 3: a ring without a race": RING,
+    "Lesson 14, exercise 3: the slow kernel mended": MENDED,
+    "Lesson 15, exercise 3: a kernel that does not spill": NOT_SPILLING,
+    "Lesson 16, exercise 2: a fused epilogue": EPILOGUE,
 }
 
 
@@ -555,8 +567,9 @@ def said(check: Callable[[Any], Any], number: int, name: str, row: Row) -> None:
 
 
 def each(rows: tuple[Row, ...]) -> Any:
-    """One test a row; by default the cheats, and with the wide tests all."""
-    marked = [pytest.param(row, marks=[] if row.kind == "cheat" else [pytest.mark.wide]) for row in rows]
+    """One test a row; by default the first cheat, and with the wide tests all."""
+    first = next(row for row in rows if row.kind == "cheat")
+    marked = [pytest.param(row, marks=[] if row is first else [pytest.mark.wide]) for row in rows]
     return pytest.mark.parametrize("row", marked, ids=[f"{row.kind}: {row.what}" for row in rows])
 
 
@@ -598,6 +611,39 @@ def test_lesson_12_on_a_maximum_by_shuffles(row: Row) -> None:
     said(reductions.largest, 12, "largest", row)
 
 
+def smoothed(a: torch.Tensor, steps: int) -> torch.Tensor:
+    for _ in range(steps):
+        a = 0.5 * (a + a.roll(-1))
+    return a
+
+
+@each(SMOOTHED)
+def test_lesson_13_on_one_barrier_a_step(row: Row) -> None:
+    said(lambda build: race_hunt.one_barrier(build, smoothed), 13, "two_buffers", row)
+
+
+@each(RING)
+def test_lesson_13_on_a_ring_without_a_race(row: Row) -> None:
+    said(race_hunt.mended, 13, "ring", row)
+
+
+@each(MENDED)
+def test_lesson_14_on_the_slow_kernel_mended(row: Row) -> None:
+    said(lambda build: slow_kernel.mended(build, given.slow), 14, "mended", row)
+
+
+@each(NOT_SPILLING)
+def test_lesson_15_on_a_kernel_that_does_not_spill(row: Row) -> None:
+    gemm = handed_in(15, "gemm", given=True)
+    said(lambda build: registers.without_spills(build, gemm), 15, "spills", row)
+
+
+@each(EPILOGUE)
+def test_lesson_16_on_a_fused_epilogue(row: Row) -> None:
+    parts = [handed_in(16, name, given=True) for name in ("gemm", "activation")]
+    said(lambda build: fused_epilogues.fused(build, *parts), 16, "fused", row)
+
+
 @pytest.mark.wide
 def test_a_tree_is_right_and_not_what_was_asked() -> None:
     assert "still a tree" in reductions.largest(handed_in(12, "largest", given=True)).why
@@ -616,8 +662,6 @@ def test_the_kernel_as_it_is_given_is_no_answer_yet(exercise: tuple[int, str]) -
 
 
 def test_a_kernel_that_is_right_by_hand_is_run_with_the_arrivals_given() -> None:
-    import torch
-
     by_hand = handed_in(6, "by_hand", given=True)
     a, b = (torch.randn(shape, generator=torch.Generator().manual_seed(0)).half() for shape in ((256, 512), (512, 256)))
     assert warp_specialisation.attempt(by_hand, 2, 128, a, b) is None

@@ -26,7 +26,8 @@ class Access:
     """One buffer that a statement reads or writes.
 
     ``indices``: as written; ``shape``: of the buffer; ``ranges``: the names of those that are open; ``computed``: what
-    is written is the result of floating-point arithmetic; ``operator``: the tile operator, "gemm", "copy", …, if any.
+    is written is the result of floating-point arithmetic; ``operator``: the tile operator, "gemm", "copy", …, if any;
+    ``dtype``: of the buffer's elements.
     """
 
     buffer: str
@@ -37,6 +38,7 @@ class Access:
     ranges: frozenset[str]
     computed: bool = False
     operator: str = ""
+    dtype: str = ""
 
     @property
     def shared(self) -> bool:
@@ -125,7 +127,8 @@ def _operator(call: Any, inside: frozenset[str]) -> Iterator[Access]:
 def _access(node: Any, written: bool, inside: frozenset[str], computed: bool = False, operator: str = "") -> Access:
     buffer = node.buffer
     indices, shape = (tuple(map(str, each)) for each in (node.indices, buffer.shape))
-    return Access(str(buffer.name), str(buffer.scope()), written, indices, shape, inside, computed, operator)
+    name, scope, dtype = map(str, (buffer.name, buffer.scope(), buffer.dtype))
+    return Access(name, scope, written, indices, shape, inside, computed, operator, dtype)
 
 
 def _computed(value: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from tltrace_nb.course.accesses import Access, accesses, calls, parameters
 if TYPE_CHECKING:
     from tltrace_nb.core.trace import Trace
 
+RACE = "race on "
 Explain = Callable[["Case", "Ran"], str | None]
 """What is wrong with a result, where a check knows; ``None`` where it does not."""
 
@@ -32,7 +33,7 @@ Explain = Callable[["Case", "Ran"], str | None]
 class Case:
     """What a builder is called with, what its kernel is, and what must come out, to ``tolerance`` (0: to the bit)."""
 
-    sizes: tuple[int, ...]
+    sizes: tuple[Any, ...]
     inputs: tuple[torch.Tensor, ...]
     expected: torch.Tensor
     tolerance: float = 0.0
@@ -40,18 +41,34 @@ class Case:
     @property
     def shown(self) -> str:
         """The sizes, as the student's call of the builder has them."""
-        return f"({', '.join(map(str, self.sizes))})"
+        return f"({', '.join(map(repr, self.sizes))})"
 
 
 @dataclass(frozen=True)
 class Ran:
-    """One case of a kernel: its result, its trace, its tensors in the arguments' order, its accesses and its calls."""
+    """One case of a kernel: its result, its trace, its tensors in the arguments' order, its accesses and its calls.
+
+    ``pass_configs``: what its author has asked TileLang's passes for.
+    """
 
     result: torch.Tensor
     trace: Trace
     tensors: tuple[str, ...]
     accesses: tuple[Access, ...]
     calls: tuple[str, ...]
+    pass_configs: Mapping[str, Any]
+
+    @property
+    def race(self) -> str | None:
+        """The first race that the virtual GPU has found: such a result is right by luck."""
+        note = self.trace.meta.note
+        return note[note.index(RACE) :].split("; " + RACE)[0] if RACE in note else None
+
+    @property
+    def launch_ns(self) -> float:
+        """From the first CTA's entry to the last one's exit."""
+        ctas = self.trace.ctas
+        return float(ctas.end_ns.max() - ctas.start_ns.min())
 
     def uses(self, position: int, written: bool) -> list[Access]:
         """The accesses to the tensor at this position of the arguments, those that read it or those that write it."""
@@ -63,7 +80,9 @@ class Ran:
         return not found or any(name not in each.ranges for each in found)
 
 
-def tried(build: Any, cases: Iterable[Case], explain: Explain = lambda _case, _ran: None) -> list[Ran] | Verdict:
+def tried(
+    build: Any, cases: Iterable[Case], explain: Explain = lambda _case, _ran: None, device: str = "virtual"
+) -> list[Ran] | Verdict:
     """Run a builder's kernel on all cases; the verdict of the first in which it is not right."""
     if not callable(build):
         return wrong("hand in the kernel itself, the function under @trace.jit, without calling it.")
@@ -71,20 +90,38 @@ def tried(build: Any, cases: Iterable[Case], explain: Explain = lambda _case, _r
     for case in cases:
         shown = f"for {getattr(build, '__name__', 'the kernel')}{case.shown}"
         try:
-            with trace.tracing(device="virtual"):
+            with trace.tracing(device=device):
                 kernel = build(*case.sizes)
             if type(kernel) is not VirtualTracedKernel:
                 return wrong("hand in the function under @trace.jit, which builds the kernel.")
             result, captured = VirtualTracedKernel.run(kernel, tuple(tensor.clone() for tensor in case.inputs))
         except Exception as error:  # a student's code may raise anything
             return wrong(f"{shown} it fails: {complaint(error, build)}")
-        if not isinstance(result, torch.Tensor) or result.shape != case.expected.shape:
-            return wrong(f"{shown} the result must be one tensor of shape {tuple(case.expected.shape)}.")
+        expected = case.expected
+        if not isinstance(result, torch.Tensor) or (result.shape, result.dtype) != (expected.shape, expected.dtype):
+            kind = str(expected.dtype).removeprefix("torch.")
+            return wrong(f"{shown} the result must be one tensor of shape {tuple(expected.shape)} and of {kind}.")
         func = kernel.source
-        ran.append(Ran(result, captured, tuple(parameters(func)), tuple(accesses(func)), tuple(calls(func))))
-        if not torch.allclose(result, case.expected, rtol=case.tolerance, atol=case.tolerance):
-            return wrong(f"{shown} {explain(case, ran[-1]) or _difference(case.expected, result)}")
+        ran.append(
+            Ran(
+                result,
+                captured,
+                tuple(parameters(func)),
+                tuple(accesses(func)),
+                tuple(calls(func)),
+                kernel.pass_configs or {},
+            )
+        )
+        if not torch.allclose(result, expected, rtol=case.tolerance, atol=case.tolerance):
+            return wrong(f"{shown} {explain(case, ran[-1]) or _difference(case, result)}")
     return ran
+
+
+def timed(build: Any, case: Case, device: str = "virtual") -> Ran:
+    """One case of a kernel that comes with the course, to compare with."""
+    ran = tried(build, [case], device=device)
+    assert not isinstance(ran, Verdict), ran.why
+    return ran[0]
 
 
 def complaint(error: Exception, build: Any) -> str:
@@ -101,9 +138,10 @@ def complaint(error: Exception, build: Any) -> str:
     return f"{type(error).__name__}: {said}{place}"
 
 
-def _difference(expected: torch.Tensor, result: torch.Tensor) -> str:
+def _difference(case: Case, result: torch.Tensor) -> str:
     """Where a result is wrong: how much of it, and the first such element."""
-    off = ~torch.isclose(result, expected)
+    expected = case.expected
+    off = ~torch.isclose(result, expected, rtol=case.tolerance, atol=case.tolerance)
     first = tuple(int(i) for i in off.nonzero()[0])
     at = ", ".join(map(str, first))
     count = int(off.sum())

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tltrace_nb.course.accesses import Access
 
 NOT_LOOKED_AT = "not looked at while the first results are wrong"
-RACE = "race on "
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,7 @@ class Attempt:
     @property
     def share(self) -> float:
         """Its time over that of the given kernel, from the first CTA's entry to the last one's exit."""
-        both = (ran.trace.ctas for ran in (self.mine, self.given))
-        mine, given = (float(ctas.end_ns.max() - ctas.start_ns.min()) for ctas in both)
-        return mine / given
+        return self.mine.launch_ns / self.given.launch_ns
 
 
 @dataclass(frozen=True)
@@ -188,9 +185,7 @@ def _fresh() -> torch.Generator:
 
 def _race(ran: list[Ran]) -> str | None:
     """The first race that the virtual GPU has found: such a result is right by luck."""
-    notes = (each.trace.meta.note for each in ran)
-    found = next((note[note.index(RACE) :] for note in notes if RACE in note), None)
-    return found and found.split("; " + RACE)[0]
+    return next((each.race for each in ran if each.race), None)
 
 
 def _mark(criterion: Results | Criterion, why: str | None) -> Mark:
