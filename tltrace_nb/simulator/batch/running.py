@@ -95,7 +95,7 @@ class BatchLayout(Layout):
         def blocks(pattern: Rasterisation | None) -> Any:
             return _folded(self._blocks(pattern)[:, numbers])
 
-        cta = Cta(self.name, int(numbers[0]), blocks(None), (0, 0, 0), 0, blocks)
+        cta = Cta(self.name, int(numbers[0]), blocks(None), (0, 0, 0), 0, blocks, self._memory)
         store: dict[Any, tuple[Array, Array | None]] = {}
         memories: dict[Any, Memory] = {}
         barriers: dict[Any, list[Mbarrier]] = {}
