@@ -6,7 +6,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 import tiers
@@ -16,6 +17,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job 
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NVCC = shutil.which("nvcc") is not None or bool(os.environ.get("CUDA_HOME"))
+CXX = bool(os.environ.get("CXX")) or any(map(shutil.which, ("c++", "g++", "clang++")))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,6 +37,22 @@ def pytest_report_header() -> str:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("nvcc") and not NVCC:
         pytest.skip("needs nvcc, which compiles CUDA to machine code")
+    if item.get_closest_marker("cxx") and not CXX:
+        pytest.skip("needs a C++ compiler")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+    """TVM's ``repr`` is a string of a type of its own, which no worker can send."""
+    return _plain((yield))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_plain, value))
+    return str.__str__(value) if isinstance(value, str) else value
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -654,7 +654,13 @@ def injector() -> Iterator[Injector]:
 
 
 @pytest.mark.parametrize("error", ERRORS)
-@pytest.mark.parametrize(("operation", "scenario"), [pytest.param(o, s, id=str(o)) for o, s, _ in rows()])
+@pytest.mark.parametrize(
+    ("operation", "scenario"),
+    [
+        pytest.param(o, s, id=str(o), marks=pytest.mark.cxx if "device_functions" in str(o) else ())
+        for o, s, _ in rows()
+    ],
+)
 def test_what_the_user_has_when_a_file_operation_fails(
     operation: Operation,
     scenario: Scenario,

@@ -14,6 +14,8 @@ from tltrace_nb.core.runtime.virtual import compile_virtual, simulate
 from tltrace_nb.simulator import device_functions
 from tltrace_nb.simulator.errors import SimulationError, UnsupportedError
 
+pytestmark = pytest.mark.cxx
+
 N = kernels.N
 
 
@@ -139,18 +141,6 @@ def test_a_function_of_nobody_s_is_refused_and_where_it_could_be_is_told() -> No
     kernel = kernels.elementwise(lambda v: T.call_extern("float32", "of_nobody", v), source=None)
     with pytest.raises(UnsupportedError, match=r"the function of_nobody \(it does not compile.*imports no source"):
         compile_virtual(kernel)
-
-
-def test_pointers_to_memory_of_several_threads_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match=r"the function past with a pointer to shared\.dyn memory"):
-        compile_virtual(kernels.shared())
-
-
-def test_without_a_compiler_the_function_is_refused_and_the_reason_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(device_functions.shutil, "which", lambda _: None)
-    with pytest.raises(UnsupportedError, match=r"the function clamp01 \(no C\+\+ compiler is on this machine"):
-        compile_virtual(kernels.elementwise(lambda v: T.call_extern("float32", "clamp01", v)))
 
 
 def test_a_function_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import device_function_kernels as functions
 import pytest
 import tilelang.language as T
 
 from tltrace_nb.core.runtime.virtual import compile_virtual
+from tltrace_nb.simulator import device_functions
 from tltrace_nb.simulator.errors import UnsupportedError
 
 
@@ -116,3 +118,15 @@ def test_a_tensor_of_vectors_is_refused() -> None:
 
     with pytest.raises(UnsupportedError, match="kernel vectors.*values of the vector type float32x4"):
         compile_virtual(vectors)
+
+
+def test_pointers_to_memory_of_several_threads_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"the function past with a pointer to shared\.dyn memory"):
+        compile_virtual(functions.shared())
+
+
+def test_without_a_compiler_the_function_is_refused_and_the_reason_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(device_functions.shutil, "which", lambda _: None)
+    with pytest.raises(UnsupportedError, match=r"the function clamp01 \(no C\+\+ compiler is on this machine"):
+        compile_virtual(functions.elementwise(lambda v: T.call_extern("float32", "clamp01", v)))
