@@ -18,7 +18,7 @@ from tltrace_nb.analysis import critical_path, parts
 from tltrace_nb.core.trace import Trace, TraceMeta
 from tltrace_nb.data import rows, trace_data
 from tltrace_nb.data import slots as layout
-from tltrace_nb.export import chrome, perfetto, steps
+from tltrace_nb.export import chrome, perfetto_trace, steps
 
 
 def damaged(seed: int) -> Trace:
@@ -99,7 +99,7 @@ def test_a_file_written_piece_by_piece_is_the_one_written_at_once(
     contents = []
     for events, at_once in ((1 << 40, 1 << 20), (300, 77)):
         monkeypatch.setattr(steps, "PIECE_EVENTS", events)
-        monkeypatch.setattr(perfetto, "AT_ONCE", at_once)
+        monkeypatch.setattr(perfetto_trace, "AT_ONCE", at_once)
         monkeypatch.setattr(chrome, "AT_ONCE", at_once)
         contents.append(write(whole, tmp_path / "written").read_bytes())
     assert contents[0] == contents[1]

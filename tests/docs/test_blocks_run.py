@@ -31,6 +31,10 @@ NOT_RUN = {
     ],
     "docs/how-to/overhead.md": ["measures on a CUDA device"],
     "docs/how-to/plain-builder.md": ["a kernel of plain @tilelang.jit needs a CUDA device"],
+    "docs/how-to/torch-profiler.md": [
+        *2 * ["torch.profiler sees kernels on a CUDA device"],
+        "a part of docs/transformer.py",
+    ],
     "docs/tutorial.md": ["installs the package"],
 }
 """The blocks that cannot run here, by page, with the reason that the page gives."""
