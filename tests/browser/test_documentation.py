@@ -58,6 +58,7 @@ def test_navigation_is_one_row(reader: Reader) -> None:
     assert max(box["x"] + box["width"] for box in boxes) <= 1400
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("wide", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_no_wider_than_its_window(reader: Reader, name: str, wide: int) -> None:

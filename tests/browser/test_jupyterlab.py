@@ -68,6 +68,7 @@ def page(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any
             tab.screenshot(path=picture)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("number", [LOADED, TRACED, FAILED])
 def test_the_timeline_is_drawn_under_the_cell(page: Any, number: int) -> None:
     timeline = lab.cell(page, number).locator(".tlt[data-drawn]")

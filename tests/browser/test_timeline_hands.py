@@ -565,6 +565,7 @@ def row(tab: Tab) -> dict[str, Any]:
 WIDTHS = (1400, 1000, 700, 500, 360)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("wide", WIDTHS)
 @pytest.mark.parametrize("title", ["gemm", "a_kernel_with_a_name_that_is_much_too_long_for_any_toolbar"])
 def test_the_toolbar_is_one_row_at_every_width(browser: Any, wide: int, title: str) -> None:

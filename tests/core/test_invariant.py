@@ -41,7 +41,7 @@ def _traced(name: str, architecture: str) -> builds.Source:
     return _planned(name, architecture)[0]
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("reference", "architecture"), CASES)
 def test_the_traced_source_without_tracing_is_the_untraced_source(reference: Reference, architecture: str) -> None:
     traced, bare, note = _planned(reference.name, architecture)
@@ -71,11 +71,13 @@ def _plain(name: str, architecture: str) -> Iterator[str]:
         yield known[-1]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("reference", "architecture"), NEWEST)
 def test_a_stripped_kernel_is_one_that_never_had_markers(reference: Reference, architecture: str) -> None:
     assert builds.stripped(reference.name, architecture) == builds.never_marked(reference, architecture)
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("reference", "architecture"), CASES)
 def test_every_site_is_in_the_source(reference: Reference, architecture: str) -> None:
     source = _traced(reference.name, architecture).cuda
@@ -135,6 +137,7 @@ def test_finalize_refuses_the_others_and_names_the_way(reference: Reference) -> 
         builds.traced_again(reference, reference.architectures[-1])
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("reference", "architecture"), CASES)
 def test_the_kernel_s_attributes_differ_in_slots_alone(reference: Reference, architecture: str) -> None:
     before = builds.stripped(reference.name, architecture).attributes
@@ -155,6 +158,7 @@ def test_a_pipeline_is_traced_without_the_markers_costing_it_a_stage() -> None:
     assert "tma_load" in builds.stripped("specialised_gemm", "sm_90a").cuda
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("name", "architecture"), MUTATED)
 def test_markers_as_statements_would_be_noticed(name: str, architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dry_run, "attach", lambda marked, **_: marked.func)

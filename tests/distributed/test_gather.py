@@ -109,6 +109,7 @@ def test_a_trace_that_was_gathered_is_as_it_was_and_can_be_gathered_again() -> N
     assert {name: list(getattr(trace, name)) for name in columns} == columns
 
 
+@pytest.mark.wide
 def test_when_a_rank_dies_the_others_traces_are_gathered_and_saved(tmp_path: Path) -> None:
     found = processes(tmp_path, 3, "dies")
     assert {row["rank"] for row in found.events} == {0, 2}
@@ -193,6 +194,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return processes(tmp_path_factory.mktemp("several"), 8 if tiers.wide else 3, "one host")
 
 
+@pytest.mark.wide
 def test_the_gpus_of_a_host_are_aligned_within_a_microsecond(several: Outcome) -> None:
     assert [row["clock"] for row in several.ranks] == ["", *["GPU"] * (len(several.ranks) - 1)]
     for rank, row in enumerate(several.ranks):

@@ -653,6 +653,7 @@ def injector() -> Iterator[Injector]:
         yield made
 
 
+@pytest.mark.some(150)
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize(
     ("operation", "scenario"),

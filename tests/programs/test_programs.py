@@ -72,7 +72,7 @@ def test_every_event_that_it_predicts_has_a_marker(program: Program, auto: str |
         assert missing == [], f"{kernel.kernel} has {sorted(names)}"
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("program", tiered([p for p in ALL if p.builds and p.name not in REFUSED]))
 @pytest.mark.parametrize("auto", ["light", "all"])
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
@@ -81,7 +81,7 @@ def test_its_kernels_are_the_untraced_ones_but_for_records(program: Program, aut
     assert False not in found.values(), found
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("program", tiered([p for p in ALL if p.either]))
 def test_it_runs_on_the_virtual_gpu_in_every_way(program: Program) -> None:
     found = list(outcomes(program, WAYS, VIRTUAL))

@@ -71,7 +71,7 @@ def rows() -> list[torch.Tensor]:
 # ---- the same values
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("name", "architecture"), CASES)
 @pytest.mark.usefixtures("_small_grids")
 def test_reference_kernels_compute_the_same_together(name: str, architecture: str) -> None:
@@ -81,7 +81,7 @@ def test_reference_kernels_compute_the_same_together(name: str, architecture: st
     assert together == (name not in APART)
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.usefixtures("_small_grids")
 def test_generated_kernels_compute_the_same_together(seed: int) -> None:

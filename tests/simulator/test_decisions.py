@@ -49,6 +49,7 @@ def test_every_decision_has_its_reason() -> None:
         assert isinstance(decision, Only) or decision == DONE or len(decision.split()) > 1
 
 
+@pytest.mark.some(40)
 @pytest.mark.parametrize(
     ("reference", "architecture"),
     [pytest.param(r, a, id=f"{r}-{a}") for r in REFERENCES for a in r.architectures],
