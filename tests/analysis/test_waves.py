@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from tltrace_nb.analysis.waves import TIMER_STEP_NS, ctas_in_waves, idle_stretch
 from tltrace_nb.base.gpus import preset
 from tltrace_nb.core.trace import Trace
 from tltrace_nb.data.tracefile import TraceMeta
+from tltrace_nb.widget import overlays
 
 LATENCY = 100
 """ns from when a place is left to the entry of the next CTA."""
@@ -177,3 +179,46 @@ def test_without_sm_ids_nothing_is_told_but_why() -> None:
         assert frame.empty
         assert any("no SM id" in note for note in frame.notes)
         assert "no SM id" in frame.figure().layout.annotations[0].text
+
+
+def sampled() -> tuple[Trace, Trace]:
+    """A launch of 100 CTAs, and what is seen of it where the first wave and one in five of the others recorded."""
+    stays = dispatch([1000] * 100).stays
+    ids = (*range(PLACES), *range(PLACES, 99, 5), 99)
+    return planned([], stays, meta=META), planned([], [stays[cta] for cta in ids], meta=META, ctas=ids)
+
+
+def test_where_some_ctas_recorded_waves_are_those_of_the_grid() -> None:
+    whole, part = (trace.waves("launch").iloc[0] for trace in sampled())
+    assert part["ctas"] < whole["ctas"]
+    told = ["waves", "ideal_waves", "quantisation_loss", "places", "sms"]
+    assert part[told].tolist() == whole[told].tolist()
+
+
+def test_where_some_ctas_recorded_each_is_of_the_wave_that_it_is_of_among_all() -> None:
+    whole, part = (ctas_in_waves(trace).set_index("cta")["wave"] for trace in sampled())
+    assert part.equals(whole[part.index])
+
+
+@pytest.mark.parametrize(
+    ("by", "unseen"),
+    [
+        ("wave", ["filled", "imbalance"]),
+        ("sm", ["busy_ns", "idle_ns", "tail_ns", "imbalance"]),
+        ("launch", ["tail_ns", "tail", "idle", "imbalance"]),
+    ],
+)
+def test_where_some_ctas_recorded_what_the_others_left_empty_is_not_told(by: Any, unseen: list[str]) -> None:
+    frame = sampled()[1].waves(by)
+    assert frame[unseen].isna().all(axis=None)
+    assert any("is not known" in note for note in frame.notes)
+    assert "nan" not in str(frame.figure().to_json()).lower()
+
+
+def test_over_the_lanes_of_some_ctas_no_sm_is_idle() -> None:
+    whole, part = map(overlays.waves, sampled())
+    assert any(text.startswith("SM idle") for text in whole["spans"]["text"])
+    assert not any(text.startswith("SM idle") for text in part["spans"]["text"])
+    assert "13 waves" in part["words"]
+    assert "idle" not in part["words"]
+    assert "the last has" not in part["words"]

@@ -76,7 +76,10 @@ WAVES_BY_LAUNCH: Mapping[str, str] = {
 """One row per launch. ``places``: CTAs that run at once on all SMs. ``ideal_waves``: CTAs over CTA slots;
 ``quantisation_loss``: the share of the slots of all waves that stays empty because the CTAs are no multiple of them.
 ``tail_ns``: from when the first SM ran out of CTAs for good to the last exit; ``tail`` is its share of the launch.
-``idle``: the share of the time of ``sms`` without a CTA. ``imbalance``: busiest SM over the mean, less 1."""
+``idle``: the share of the time of ``sms`` without a CTA. ``imbalance``: busiest SM over the mean, less 1.
+
+Where not all CTAs recorded, ``waves``, ``ideal_waves`` and ``quantisation_loss`` follow from the grid, ``wave`` from
+the order in which CTAs are dispatched, and ``filled``, ``busy_ns``, idle, tail and imbalance are missing."""
 
 SUMMARY: Mapping[str, str] = {
     "name": "category",

@@ -4,12 +4,15 @@ In: a trace. Out: a :class:`~tltrace_nb.analysis.table.Table` per wave, per SM o
 
 An SM has *CTA slots*, as many as it holds CTAs at once. A CTA that takes a place that was never used is of wave 0; one
 that takes the place of another is of the wave after. Of several free slots the one that was left first is taken.
+
+Where not all CTAs recorded, who took whose slot is not seen. Then waves are those of a block scheduler that dispatches
+CTAs in their order, a GPU full at a time, and what SMs did between recorded CTAs is not told.
 """
 
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +29,8 @@ from tltrace_nb.base.numbers import duration
 from tltrace_nb.data.trace_data import a_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import plotly.graph_objects as go
 
     from tltrace_nb.base.gpus import Gpu
@@ -36,6 +41,8 @@ _SCHEMAS = {"wave": columns.WAVES, "sm": columns.WAVES_BY_SM, "launch": columns.
 
 _X = "ns since the first CTA's entry"
 
+_UNSEEN = ("filled", "busy_ns", "idle_ns", "tail_ns", "tail", "idle", "imbalance")
+"""What is not known where not all CTAs recorded."""
 TIMER_STEP_NS = 32.0
 """Two CTAs of one SM that overlap by no more than a step of the H200's global timer (measured) ran one after the other:
 their ends are not known better."""
@@ -61,20 +68,16 @@ def waves(
     ctas, lacking = placed(trace)
     notes += [*caveats(trace), *lacking]
     parts = []
-    for each in facts:
-        mine = ctas[ctas["kernel"] == each.kernel]
-        if mine.empty:
-            continue
-        where = _places(mine, each.limit.ctas if each.limit and each.exact else None)
-        sms, per_sm = _size(mine, where, each, model)
+    for each, mine, sms, places in _in_waves(trace, facts, ctas, model):
         if each.limit is None or not each.exact:
             notes.append(
-                f"{each.kernel}: how many CTAs an SM could hold is not known, so it counts as {per_sm}, the most that "
-                "were seen at once"
+                f"{each.kernel}: how many CTAs an SM could hold is not known, so it counts as {places // sms}, the "
+                "most that were seen at once"
             )
-        mine = mine.assign(**where)
-        rows = {"wave": _by_wave(mine, sms * per_sm), "sm": _by_sm(mine), "launch": _by_launch(mine, sms, sms * per_sm)}
-        parts.append(rows[by].assign(kernel=each.kernel))
+        total = len(mine) if trace.whole else each.ctas
+        rows = {"wave": _by_wave(mine, places), "sm": _by_sm(mine), "launch": _by_launch(mine, sms, places, total)}
+        told = rows[by] if trace.whole else rows[by].assign(**{name: np.nan for name in _UNSEEN if name in rows[by]})
+        parts.append(told.assign(kernel=each.kernel))
     whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(_SCHEMAS[by]))
     whole["kernel"] = pd.Categorical(whole["kernel"], [each.kernel for each in facts])
     return table("waves", _SCHEMAS[by], whole, notes, by=by)
@@ -83,13 +86,26 @@ def waves(
 def ctas_in_waves(trace: TraceData) -> pd.DataFrame:
     """Per CTA whose SM and time are known: its row of ``Trace.ctas``, with ``place`` (on its SM) and ``wave``."""
     ctas, _ = placed(trace)
-    facts, _ = launches(trace, gpu_of(trace.meta))
-    parts = [
-        mine.assign(**_places(mine, each.limit.ctas if each.limit and each.exact else None))
-        for each in facts
-        if len(mine := ctas[ctas["kernel"] == each.kernel])
-    ]
+    model = gpu_of(trace.meta)
+    facts, _ = launches(trace, model)
+    parts = [mine for _, mine, _, _ in _in_waves(trace, facts, ctas, model)]
     return pd.concat(parts).sort_index() if parts else ctas.assign(place=0, wave=0)
+
+
+def _in_waves(
+    trace: TraceData, facts: list[LaunchFacts], ctas: pd.DataFrame, gpu: Gpu | None
+) -> Iterator[tuple[LaunchFacts, pd.DataFrame, int, int]]:
+    """Each launch that has CTAs: those with their ``place`` and ``wave``, the SMs of the GPU, and its CTA slots."""
+    first = 0
+    for each in facts:
+        mine = ctas[ctas["kernel"] == each.kernel]
+        if len(mine):
+            where = _places(mine, each.limit.ctas if each.limit and each.exact else None)
+            sms, per_sm = _size(mine, where, each, gpu)
+            if not trace.whole:
+                where["wave"] = ((mine["cta"].to_numpy() - first) // (sms * per_sm)).astype(np.int32)
+            yield each, mine.assign(**where), sms, sms * per_sm
+        first += each.ctas
 
 
 def idle_stretches(ctas: pd.DataFrame) -> pd.DataFrame:
@@ -189,22 +205,24 @@ def _by_sm(ctas: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(imbalance=rows["busy_ns"] / (mean if mean > 0 else np.nan) - 1)
 
 
-def _by_launch(ctas: pd.DataFrame, sms: int, places: int) -> pd.DataFrame:
+def _by_launch(ctas: pd.DataFrame, sms: int, places: int, total: int) -> pd.DataFrame:
+    """``total``: CTAs of the launch, recorded or not."""
     first, last = ctas["start_ns"].min(), ctas["end_ns"].max()
     leave = ctas.groupby("sm")["end_ns"].max()
     busy = _busy(ctas)
     span = last - first
     # An SM that never got a CTA is out of them from the beginning.
     tail = last - (leave.min() if len(leave) == sms else first)
-    number = int(ctas["wave"].max()) + 1
+    full = -(-total // places)
+    number = int(ctas["wave"].max()) + 1 if total == len(ctas) else full
     return pd.DataFrame(
         {
             "ctas": [len(ctas)],
             "sms": np.int32(sms),
             "places": np.int32(places),
             "waves": np.int32(number),
-            "ideal_waves": len(ctas) / places,
-            "quantisation_loss": 1 - len(ctas) / (places * -(-len(ctas) // places)),
+            "ideal_waves": total / places,
+            "quantisation_loss": 1 - total / (places * full),
             "start_ns": first,
             "end_ns": last,
             "duration_ns": span,
@@ -240,19 +258,24 @@ def _waves_figure(result: Table) -> go.Figure:
     several = result["kernel"].nunique() > 1
     labels = [f"{row.kernel}, wave {row.wave}" if several else f"wave {row.wave}" for row in rows.itertuples()]
     hover = [
-        f"{row.ctas:,} CTAs on {row.sms:,} SMs, {row.filled:.0%} of the CTA slots\n"
+        f"{row.ctas:,} CTAs on {row.sms:,} SMs{_filled(row.filled, ' of the CTA slots')}\n"
         f"longest CTA {duration(row.longest_ns)}, mean {duration(row.mean_ns)}"
         for row in rows.itertuples()
     ]
     bar = bars(labels, rows["duration_ns"].tolist(), "#56b4e9", hover)
     bar |= {
         "base": rows["start_ns"].tolist(),
-        "text": [f"{row.ctas:,} CTAs, {row.filled:.0%}" for row in rows.itertuples()],
+        "text": [f"{row.ctas:,} CTAs{_filled(row.filled)}" for row in rows.itertuples()],
         "textposition": "inside",
         "insidetextanchor": "middle",
     }
     title = "Waves, from the first CTA's entry to the last one's exit"
     return chart(result, [bar], title, x=_X, height=180 + 26 * len(rows), yaxis=DOWN, notes=most(len(result), "waves"))
+
+
+def _filled(share: Any, of: str = "") -> str:
+    """How full a wave is, behind its CTAs; nothing where that is not known."""
+    return f", {share:.0%}{of}" if not np.isnan(share) else ""
 
 
 def _sm_figure(result: Table) -> go.Figure:

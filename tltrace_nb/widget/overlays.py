@@ -110,9 +110,9 @@ def waves(trace: TraceLike) -> dict[str, Any]:
         except ValueError as error:  # a launch that the GPU cannot have run, as a damaged file says
             return _no_rows(), (f"no waves: {error}",)
         entries = ctas[["cta"]].assign(start=0, end=0, name=[f"wave {n}" for n in ctas["wave"]])
-        idle = idle_stretches(ctas)
+        idle = idle_stretches(ctas if one.whole else ctas[:0])
         named = idle.assign(name=[f"SM idle {duration(ns)}" for ns in idle["idle_ns"]])
-        words = [_of_launch(row, ctas[ctas["kernel"] == row.kernel]) for row in told.itertuples()]
+        words = [_of_launch(row, ctas[ctas["kernel"] == row.kernel], one.whole) for row in told.itertuples()]
         return pd.concat([entries, named[[*entries]]], ignore_index=True), (*words, *told.notes)
 
     found, notes = _of_all(trace, of)
@@ -120,12 +120,12 @@ def waves(trace: TraceLike) -> dict[str, Any]:
     return bands(rows, "; ".join((*notes, *cut)), which="waves")
 
 
-def _of_launch(row: Any, ctas: pd.DataFrame) -> str:
-    """A launch in words: its row of ``Trace.waves`` by launch, and its CTAs in waves."""
+def _of_launch(row: Any, ctas: pd.DataFrame, whole: bool) -> str:
+    """A launch in words: its row of ``Trace.waves`` by launch, its CTAs in waves, and whether these are all."""
     last, used = ctas["wave"].eq(ctas["wave"].max()).sum(), ctas["sm"].nunique()
     parts = [f"{count(row.waves, 'wave')} of {count(row.places, 'CTA slot')} on {count(row.sms, 'SM')}"]
-    parts += [f"the last has {count(last, 'CTA')}"] * (row.waves > 1)
-    parts += [f"{count(row.sms - used, 'SM')} never had a CTA"] * (row.sms > used)
+    parts += [f"the last has {count(last, 'CTA')}"] * (whole and row.waves > 1)
+    parts += [f"{count(row.sms - used, 'SM')} never had a CTA"] * (whole and row.sms > used)
     parts += [f"SMs are idle {row.idle:.0%} of the time"] * (row.idle == row.idle)
     return f"{clean(str(row.kernel), 40)}: {', '.join(parts)}"
 
