@@ -118,9 +118,11 @@ def three_times(queries, keys, dim=64, block=64):
     return three_times
 
 
-@trace.jit(out_idx=[-1])
-def ring_of_slots(M, N, K, slots=4, tile=64, step=32):
-    """A right GEMM by a producer and a consumer, which share a ring of slots in shared memory."""
+def _of_two_roles(M, N, K, slots, tile, step, ahead):
+    """A right GEMM by a producer and a consumer, which share a ring of slots in shared memory.
+
+    The producer waits until the MMA ``ahead`` iterations before has read its slot.
+    """
 
     @T.prim_func
     def ring_of_slots(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float16")):
@@ -145,7 +147,7 @@ def ring_of_slots(M, N, K, slots=4, tile=64, step=32):
                 with trace.group("producer", lead=128):
                     for k in T.serial(T.ceildiv(K, step)):
                         row, depth, column = by * tile, k * step, bx * tile
-                        used = k - slots
+                        used = k - ahead
                         with trace.range("wait empty", payload=k):
                             if used >= 0:
                                 T.mbarrier_wait_parity(empty[used % slots], used // slots % 2)
@@ -161,42 +163,12 @@ def ring_of_slots(M, N, K, slots=4, tile=64, step=32):
 
 
 @trace.jit(out_idx=[-1])
+def ring_of_slots(M, N, K, slots=4, tile=64, step=32):
+    """It loads as far ahead as there are slots."""
+    return _of_two_roles(M, N, K, slots, tile, step, ahead=slots)
+
+
+@trace.jit(out_idx=[-1])
 def slow(M, N, K, slots=4, tile=64, step=32):
-    """A right and slow GEMM: its producer waits for the MMA of the iteration before."""
-
-    @T.prim_func
-    def slow(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float16")):
-        with T.Kernel(T.ceildiv(N, tile), T.ceildiv(M, tile), threads=256) as (bx, by):
-            A_shared = T.alloc_shared((slots, tile, step), "float16")
-            B_shared = T.alloc_shared((slots, step, tile), "float16")
-            C_local = T.alloc_fragment((tile, tile), "float32")
-            full = T.alloc_barrier(arrive_count=[128] * slots)
-            empty = T.alloc_barrier(arrive_count=[128] * slots)
-            if T.get_thread_binding() < 128:
-                with trace.group("consumer", lead=0):
-                    T.clear(C_local)
-                    for k in T.serial(T.ceildiv(K, step)):
-                        with trace.range("wait full", payload=k):
-                            T.mbarrier_wait_parity(full[k % slots], k // slots % 2)
-                        with trace.range("mma", payload=k):
-                            T.gemm(A_shared[k % slots, :, :], B_shared[k % slots, :, :], C_local)
-                        T.mbarrier_arrive(empty[k % slots])
-                    with trace.range("store"):
-                        T.copy(C_local, C[by * tile, bx * tile])
-            else:
-                with trace.group("producer", lead=128):
-                    for k in T.serial(T.ceildiv(K, step)):
-                        row, depth, column = by * tile, k * step, bx * tile
-                        used = k - 1
-                        with trace.range("wait empty", payload=k):
-                            if used >= 0:
-                                T.mbarrier_wait_parity(empty[used % slots], used // slots % 2)
-                        with trace.range("load", payload=k):
-                            A_tile = A[row : row + tile, depth : depth + step]
-                            B_tile = B[depth : depth + step, column : column + tile]
-                            T.tma_copy(A_tile, A_shared[k % slots, :, :], barrier=full[k % slots])
-                            T.tma_copy(B_tile, B_shared[k % slots, :, :], barrier=full[k % slots])
-                        T.mbarrier_arrive(full[k % slots])
-            trace.dag("load", "wait full")
-
-    return slow
+    """It waits for the MMA of the iteration before."""
+    return _of_two_roles(M, N, K, slots, tile, step, ahead=1).with_attr("global_symbol", "slow")
