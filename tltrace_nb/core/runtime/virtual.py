@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from tltrace_nb.base.checks import checked, tensors
 from tltrace_nb.core.runtime.environment import describe
 from tltrace_nb.core.trace import Trace
+from tltrace_nb.simulator.compiling import compile_for
 from tltrace_nb.simulator.engine import STEP_LIMIT, Progress
 from tltrace_nb.simulator.errors import SimulationError
-from tltrace_nb.simulator.run import Simulated, SimulatedKernel, compile_for
+from tltrace_nb.simulator.run import Simulated, SimulatedKernel
 
 if TYPE_CHECKING:
     from tltrace_nb.base.gpus import Gpu
